@@ -5,6 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fuzz.cli.fuzz import new_plan
 from fuzz.engines.engine import EngineName
@@ -13,6 +15,7 @@ from fuzz.engines.guided.inputs import (
     LONGEST,
     MAXIMUM,
     SCALE,
+    SEPARATOR,
     ByteChoices,
     Corpus,
     case_of_input,
@@ -22,11 +25,16 @@ from fuzz.engines.guided.inputs import (
 )
 from fuzz.engines.libfuzzer.build import CLANG
 from fuzz.engines.libfuzzer.run import input_name
+from fuzz.engines.property_based import profile
+from fuzz.engines.seeded import draw_case
 from fuzz.errors import CaseError
-from fuzz.generators.generator import all_generators
+from fuzz.generators.choices import Stream
+from fuzz.generators.copy_batches.generator import PROLOGUE
+from fuzz.generators.generator import Generator, Scale, all_generators
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.edges.counters import Layout, Region
 from fuzz.sources.source import UserInput
+from oracles.model.case import Case, Step
 
 GENERATORS = sorted(all_generators())
 
@@ -37,9 +45,9 @@ def test_a_choice_takes_the_bytes_that_its_range_needs() -> None:
     assert choices.randrange(10, 20) == 15
     assert choices.randrange(1000) == 0  # 1 of 65536 is less than one of 1000
     assert choices.randrange(1) == 0
-    assert choices.read == 4
+    assert choices.used() == bytes([255, 128, 0, 1]) + 2 * SEPARATOR
     assert choices.randrange(0, 600, 2) == 598
-    assert choices.read == 6
+    assert choices.used() == bytes([255, 128, 0, 1, 255, 255]) + 2 * SEPARATOR
 
 
 def test_choices_beyond_the_last_byte_are_the_simplest() -> None:
@@ -60,8 +68,8 @@ def test_all_values_of_a_range_are_drawn_about_equally_often() -> None:
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_a_generator_takes_any_bytes(generator: str) -> None:
     rng = random.Random(f"any bytes for {generator}")
-    for length in (0, 1, 10, 100, 300, LONGEST, LONGEST):
-        data = rng.randbytes(length)
+    for length in (0, 1, 10, 100, 300, LONGEST):
+        data = SEPARATOR.join(rng.randbytes(length) for _ in range(rng.randrange(1, 9)))
         case = case_of_input(data, generator)
         assert case == case_of_input(data, generator)
         assert case.generator == generator
@@ -73,8 +81,68 @@ def test_a_random_input_has_a_byte_for_each_choice(generator: str) -> None:
     data = random_input(generator, random.Random(7))
     assert data == random_input(generator, random.Random(7))
     assert 20 < len(data) <= LONGEST
-    assert case_of_input(data, generator) == case_of_input(data + b"more", generator)
+    more = SEPARATOR.join(stream + b"more" for stream in data.split(SEPARATOR))
+    assert case_of_input(data, generator) == case_of_input(more, generator)
     assert SCALE.queries < 30
+
+
+@pytest.mark.parametrize(
+    "generator", ["concurrent_changes", "copy_batches", "foreign_tables", "hash_growth", "set_operations"]
+)
+def test_actions_of_a_generator_have_streams_of_their_own(generator: str) -> None:
+    inputs = [random_input(generator, random.Random(seed)) for seed in range(3)]
+    assert any(len(data.split(SEPARATOR)) > len(("modes", "scene", "edits")) for data in inputs)
+
+
+class Unmarked(Generator):
+    """A generator that does not mark the parts of its case."""
+
+    name = "unmarked"
+    modes = ("plain", "hash_only")
+
+    def generate(self, rng: random.Random, _scale: Scale) -> Case:
+        return Case(self.name, (), tuple(Step(f"SELECT {rng.randrange(256)}") for _ in range(3)))
+
+
+def test_a_generator_without_marks_takes_all_choices_from_the_stream_of_the_scene() -> None:
+    data = SEPARATOR.join((b"", b"\1\2\3", b"", b"action"))
+    case = draw_case(ByteChoices(data), Unmarked(), SCALE)
+    assert [step.sql for step in case.steps] == ["SELECT 1", "SELECT 2", "SELECT 3"]
+
+
+def generated(data: bytes, generator: str) -> Case:
+    """Return the case of an input without modes, role, row security and edits."""
+    choices = ByteChoices(data)
+    choices.begin(Stream.SCENE)
+    return all_generators()[generator].generate(choices, SCALE)
+
+
+def scene_alone(case: Case) -> list[Step]:
+    """Return a case's scene without what `copy_batches` adds to it for the steps."""
+    return [step for step in case.scene if step.sql not in PROLOGUE]
+
+
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_a_child_has_the_scene_of_one_input_and_the_modes_of_the_other(generator: str) -> None:
+    for seed in range(3):
+        one, other = (random_input(generator, random.Random(f"{seed} {name}")) for name in ("one", "other"))
+        modes, scene, *rest = one.split(SEPARATOR)
+        modes_of_other, scene_of_other, *_ = other.split(SEPARATOR)
+        child = generated(SEPARATOR.join((modes, scene_of_other, *rest)), generator)
+        assert scene_alone(child) == scene_alone(generated(other, generator))
+        child = generated(SEPARATOR.join((modes_of_other, scene, *rest)), generator)
+        assert child == generated(one, generator)
+
+
+@profile()
+@given(seed=st.integers(0, 999), data=st.data())
+def test_actions_are_exchanged_and_dropped(seed: int, data: st.DataObject) -> None:
+    parent = random_input("set_operations", random.Random(seed))
+    modes, scene, edits, *actions = parent.split(SEPARATOR)
+    kept = data.draw(st.lists(st.sampled_from(range(len(actions))), min_size=1, max_size=len(actions), unique=True))
+    child = SEPARATOR.join((modes, scene, edits, *(actions[place] for place in kept)))
+    steps = generated(parent, "set_operations").steps
+    assert generated(child, "set_operations").steps == tuple(steps[place] for place in kept)
 
 
 @pytest.fixture
@@ -124,6 +192,35 @@ def test_libfuzzer_keeps_what_reaches_new_counters(corpus: Corpus, tmp_path: Pat
     driver.close()
     assert found == word, (tmp_path / "log").read_text()
     assert len(corpus.sizes()) >= 3
+
+
+@pytest.mark.skipif(not shutil.which(CLANG), reason=f"{CLANG} is not installed")
+def test_libfuzzer_combines_the_streams_of_inputs(corpus: Corpus, tmp_path: Path) -> None:
+    one, other = (tuple(bytes([letter]) * 30 + bytes([n]) for n in range(5)) for letter in b"ab")
+    file = tmp_path / "counters"
+    layout = Layout((Region(0, 2),), 4096)
+    file.write_bytes(bytes(layout.size))
+    corpus.begin([SEPARATOR.join(one), SEPARATOR.join(other)])
+    seen: set[tuple[bytes, ...]] = set()
+    with file.open("r+b", buffering=0) as counters:
+        driver = Driver(counters.fileno(), layout, corpus.directory, tmp_path / "log", seed=1)
+        for _ in range(3000):
+            data = driver.next_input()
+            streams = tuple(data.split(SEPARATOR))
+            seen.add(streams)
+            if streams in (one, other):  # no others are kept
+                counters.seek((one, other).index(streams))
+                counters.write(b"\1")
+            driver.conclude(keep=True)
+        driver.close()
+    log = (tmp_path / "log").read_text()
+    assert (one[0], other[1], *one[2:]) in seen, log  # another scene
+    assert (other[0], *one[1:]) in seen  # other modes
+    assert (*one[:2], other[2], *one[3:]) in seen  # other edits
+    assert any(streams[:3] == one[:3] and set(streams[3:]) & set(other[3:]) for streams in seen)
+    assert (*one[:3], one[4], one[3]) in seen  # exchanged actions
+    assert (*one[:3], one[4]) in seen  # an action less
+    assert all(len(SEPARATOR.join(streams)) <= LONGEST for streams in seen)
 
 
 @pytest.mark.parametrize(

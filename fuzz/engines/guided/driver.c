@@ -12,6 +12,12 @@
  * process waits for one byte from another pipe: KEPT if libFuzzer may keep the
  * input.  When that pipe is closed, the process ends.
  *
+ * An input has streams of choices, which SEPARATOR divides: of the modes, of
+ * the scene, of edits, and of each action (fuzz/engines/guided/inputs.py).
+ * A mutation changes the bytes of streams, or drops, repeats or exchanges
+ * actions.  A crossover takes whole streams of two inputs, so each part of the
+ * new case is made by the choices of one of them.
+ *
  * The environment has the descriptors of the pipes, the file and its regions:
  * PGDUEL_PIPES="ANSWERS INPUTS", PGDUEL_COUNTERS=DESCRIPTOR, and
  * PGDUEL_REGIONS="OFFSET EDGES OFFSET EDGES ...".
@@ -20,6 +26,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -31,6 +38,26 @@
 
 #define KEPT 'k'
 
+#define SEPARATOR "|pg|"
+#define SEPARATOR_SIZE (sizeof(SEPARATOR) - 1)
+#define MOST_STREAMS 64			/* the last one has the rest of an input */
+#define MODES 0					/* stream of the modes */
+#define SCENE 1					/* stream of the scene */
+#define EDITS 2					/* stream of the edits of queries */
+#define ACTION 3				/* stream of the first action */
+
+typedef struct Stream
+{
+	const uint8_t *data;
+	size_t		size;
+} Stream;
+
+typedef struct Streams
+{
+	Stream		of[MOST_STREAMS];
+	size_t		count;
+} Streams;
+
 static int	answers,
 			inputs;
 
@@ -41,6 +68,7 @@ typedef struct Pc
 	uintptr_t	flags;
 } Pc;
 
+size_t		LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 void		__sanitizer_cov_8bit_counters_init(uint8_t *start, uint8_t *stop);
 void		__sanitizer_cov_pcs_init(const uintptr_t *start, const uintptr_t *stop);
 
@@ -133,4 +161,190 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (got != 1)
 		_exit(0);
 	return answer == KEPT ? 0 : -1;
+}
+
+/* Return a random number below a limit. */
+static size_t
+below(unsigned int *state, size_t limit)
+{
+	return rand_r(state) % limit;
+}
+
+static Streams
+divide(const uint8_t *data, size_t size)
+{
+	const uint8_t *end = data + size;
+	Streams		streams = {.count = 0};
+
+	for (;;)
+	{
+		const uint8_t *next = NULL;
+
+		if (streams.count + 1 < MOST_STREAMS)
+			next = memmem(data, end - data, SEPARATOR, SEPARATOR_SIZE);
+		streams.of[streams.count++] = (Stream) {data, (next ? next : end) - data};
+		if (next == NULL)
+			return streams;
+		data = next + SEPARATOR_SIZE;
+	}
+}
+
+/* Write streams as an input, and return its size, or 0 if it has no room. */
+static size_t
+join(const Streams *streams, uint8_t *data, size_t max_size)
+{
+	size_t		size = 0;
+
+	for (size_t i = 0; i < streams->count; i++)
+	{
+		size_t		separator = i == 0 ? 0 : SEPARATOR_SIZE;
+
+		if (size + separator + streams->of[i].size > max_size)
+			return 0;
+		memcpy(data + size, SEPARATOR, separator);
+		memcpy(data + size + separator, streams->of[i].data, streams->of[i].size);
+		size += separator + streams->of[i].size;
+	}
+	return size;
+}
+
+static void
+insert(Streams *streams, size_t place, Stream stream)
+{
+	if (streams->count == MOST_STREAMS)
+		return;
+	memmove(&streams->of[place + 1], &streams->of[place], (streams->count - place) * sizeof(Stream));
+	streams->of[place] = stream;
+	streams->count++;
+}
+
+static void
+drop(Streams *streams, size_t place)
+{
+	streams->count--;
+	memmove(&streams->of[place], &streams->of[place + 1], (streams->count - place) * sizeof(Stream));
+}
+
+/* Drop, repeat or exchange actions. */
+static void
+rearrange(Streams *streams, unsigned int *state)
+{
+	size_t		actions = streams->count - ACTION;
+	size_t		one = ACTION + below(state, actions),
+				other = ACTION + below(state, actions);
+	Stream		moved = streams->of[one];
+
+	switch (below(state, 3))
+	{
+		case 0:
+			drop(streams, one);
+			break;
+		case 1:
+			insert(streams, other, moved);
+			break;
+		default:
+			streams->of[one] = streams->of[other];
+			streams->of[other] = moved;
+	}
+}
+
+/*
+ * Return the stream to change: each byte equally often, but the short streams
+ * of modes and edits more often.
+ */
+static size_t
+pick_stream(const Streams *streams, size_t size, unsigned int *state)
+{
+	size_t		place = below(state, size + SEPARATOR_SIZE),
+				stream = 0;
+
+	switch (below(state, 8))
+	{
+		case 0:
+			return MODES;
+		case 1:
+			return streams->count > EDITS ? EDITS : MODES;
+	}
+	while (place >= streams->of[stream].size + SEPARATOR_SIZE)
+		place -= streams->of[stream++].size + SEPARATOR_SIZE;
+	return stream;
+}
+
+/*
+ * Change the bytes of one stream, and of each other one with a chance of one
+ * half: a case that repeats most actions reaches little that is new.  Return
+ * the size of the input, or 0 if it has no room.
+ */
+static size_t
+change(Streams *streams, uint8_t *data, size_t size, size_t max_size, unsigned int *state)
+{
+	uint8_t		changed[max_size + MOST_STREAMS];
+	uint8_t    *next = changed;
+	size_t		picked = pick_stream(streams, size, state);
+
+	for (size_t i = 0; i < streams->count; i++)
+	{
+		Stream	   *stream = &streams->of[i];
+		size_t		room = max_size - size + stream->size;
+
+		if ((i != picked && below(state, 2) == 0) || room == 0)
+			continue;
+		size -= stream->size;
+		memcpy(next, stream->data, stream->size);
+		if (stream->size == 0)
+			next[stream->size++] = below(state, 256);
+		stream->size = LLVMFuzzerMutate(next, stream->size, room);
+		stream->data = next;
+		size += stream->size;
+		next += stream->size;
+	}
+	return join(streams, data, max_size);
+}
+
+size_t
+LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+	unsigned int state = seed;
+	uint8_t		copy[size + 1];
+	Streams		streams;
+
+	memcpy(copy, data, size);
+	streams = divide(copy, size);
+	if (streams.count <= ACTION + 1 || below(&state, 8) != 0)
+		return change(&streams, data, size, max_size, &state);
+	rearrange(&streams, &state);
+	return join(&streams, data, max_size);
+}
+
+size_t
+LLVMFuzzerCustomCrossOver(const uint8_t *data1, size_t size1, const uint8_t *data2, size_t size2, uint8_t *out,
+						  size_t max_size, unsigned int seed)
+{
+	unsigned int state = seed;
+	Streams		streams = divide(data1, size1),
+				others = divide(data2, size2);
+
+	if (streams.count <= ACTION || others.count <= ACTION || below(&state, 4) != 0)
+		return 0;
+	switch (below(&state, 5))
+	{
+		case 0:					/* the scene of one, the actions of the other */
+			streams.of[SCENE] = others.of[SCENE];
+			break;
+		case 1:
+			streams.of[MODES] = others.of[MODES];
+			break;
+		case 2:
+			streams.of[EDITS] = others.of[EDITS];
+			break;
+		case 3:					/* about half of the actions */
+			for (size_t i = ACTION; i < streams.count && i < others.count; i++)
+				if (below(&state, 2) == 0)
+					streams.of[i] = others.of[i];
+			break;
+		default:
+			insert(&streams, ACTION + below(&state, streams.count - ACTION),
+				   others.of[ACTION + below(&state, others.count - ACTION)]);
+	}
+	return join(&streams, out, max_size);
 }

@@ -5,6 +5,7 @@ each by the SHA-1 of its bytes, and replaces one by a smaller one with the same 
 its findings and doubts.
 """
 
+import io
 import os
 import random
 from collections.abc import Iterable, Sequence
@@ -14,8 +15,10 @@ from pathlib import Path
 from typing import Final
 
 from fuzz import workdir
+from fuzz.engines.guided.edits import edited
 from fuzz.engines.libfuzzer.run import input_name
 from fuzz.engines.seeded import draw_case
+from fuzz.generators.choices import Stream, StreamedRandom
 from fuzz.generators.generator import Scale
 from fuzz.sources.workloads import workload_named
 from oracles.model.case import Case
@@ -24,33 +27,54 @@ from oracles.model.feature import Feature
 PREFIX: Final = "libfuzzer"  # of the names of cases
 LONGEST: Final = 2048  # bytes of an input; the choices of a case need 60 to 1,200
 MAXIMUM: Final = 400  # inputs of a corpus at the start of a run, which begins by executing all of them
+SEPARATOR: Final = b"|pg|"  # of the streams of an input; driver.c has it, too
+_MOST_STREAMS: Final = 40  # more than any generator uses
+_FIXED: Final = (Stream.MODES, Stream.SCENE, Stream.EDITS)  # the first streams; those of actions follow
 # Smaller than that of other campaigns: libFuzzer needs many cases, and learns more from a byte of a short input.
 SCALE: Final = Scale(rows=60, relations=4, partitions=6, queries=8)
 
 
-class ByteChoices(random.Random):
+class ByteChoices(StreamedRandom):
     """A source of random choices that reads bytes, as few for each choice as its range needs.
 
-    After the last byte, each choice is zero, the simplest one (fuzz/generators/choices.py). So fewer bytes make a
-    smaller case.
+    `SEPARATOR` divides the bytes into streams: of the modes, of the scene, of edits, and of each action. There
+    are as many actions as streams for them, up to the generator's limit.
+
+    After the last byte of a stream, each choice is zero, the simplest one (fuzz/generators/choices.py). So fewer bytes
+    make a smaller case.
     """
 
     def __init__(self, data: bytes) -> None:
         super().__init__(0)
-        self._data = data
-        self._read = 0
+        given = data.split(SEPARATOR)
+        missing = max(0, len(_FIXED) - len(given))
+        self._streams = [io.BytesIO(stream) for stream in (*given, *[b""] * missing)]
+        self._begun = len(_FIXED)  # streams, with those of actions so far
+        self._current = self._streams[0]
 
-    @property
-    def read(self) -> int:
-        """Return the number of bytes that choices have taken so far, including those beyond the end."""
-        return self._read
+    def begin(self, stream: Stream) -> None:
+        """Take the next choices from this stream; each time, that of another action."""
+        if stream in _FIXED:
+            self._current = self._streams[_FIXED.index(stream)]
+            return
+        if not self.has_another_action():
+            self._streams.append(io.BytesIO())
+        self._current = self._streams[self._begun]
+        self._begun += 1
+
+    def has_another_action(self) -> bool:
+        """Return whether there is a stream for another action."""
+        return self._begun < len(self._streams)
 
     def getrandbits(self, k: int) -> int:
         """Return a number of `k` bits."""
         size = (k + 7) // 8
-        taken = self._data[self._read : self._read + size]
-        self._read += size
-        return int.from_bytes(taken.ljust(size, b"\0"), "big") >> (8 * size - k)
+        taken = self._current.read(size).ljust(size, b"\0")
+        return int.from_bytes(taken, "big") >> (8 * size - k)
+
+    def used(self) -> bytes:
+        """Return the input without bytes that no choice has read so far."""
+        return SEPARATOR.join(stream.getvalue()[: stream.tell()] for stream in self._streams[: self._begun])
 
     def random(self) -> float:
         """Return a number in [0, 1)."""
@@ -72,15 +96,20 @@ class ByteChoices(random.Random):
 
 def case_of_input(data: bytes, generator: str, features: Sequence[Feature] = ()) -> Case:
     """Return the case whose choices are the bytes of an input. Raises CaseError for an unknown generator."""
-    return draw_case(ByteChoices(data), workload_named(generator), SCALE, features)
+    return _draw(ByteChoices(data), generator, features)
+
+
+def _draw(choices: ByteChoices, generator: str, features: Sequence[Feature] = ()) -> Case:
+    case = draw_case(choices, workload_named(generator), SCALE, features)
+    choices.begin(Stream.EDITS)
+    return edited(choices, case)
 
 
 def random_input(generator: str, rng: random.Random) -> bytes:
-    """Return an input with a random byte for each choice of its case."""
-    data = rng.randbytes(LONGEST)
-    choices = ByteChoices(data)
-    draw_case(choices, workload_named(generator), SCALE)
-    return data[: choices.read]
+    """Return an input with a random byte for each choice of its case, and as many actions as the generator makes."""
+    choices = ByteChoices(SEPARATOR.join(rng.randbytes(LONGEST) for _ in range(_MOST_STREAMS)))
+    _draw(choices, generator)
+    return choices.used()[:LONGEST]
 
 
 @dataclass(frozen=True, slots=True)
