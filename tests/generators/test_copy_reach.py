@@ -102,6 +102,7 @@ def test_limits_are_crossed(census: Census, counter: str) -> None:
         *("copy.error.first", "copy.error.middle", "copy.error.last", "copy.error.options"),
         *("copy.subtransaction", "copy.cursor_open", "copy.prepared_open", "copy.redefined", "copy.deferred"),
         *("copy.out.text", "copy.out.csv", "copy.out.binary", "copy.out.returning"),
+        *("copy.out.encoded", "copy.out.lacking", "copy.outside", "copy.error.outside"),
         *("plpgsql.caught", "plpgsql.loop", "plpgsql.nested", "plpgsql.escaping"),
         *("references.portals", "references.plans", "references.union", "references.over_32"),
         *("trigger.before_row", "trigger.after_row", "trigger.before_statement", "trigger.after_statement"),

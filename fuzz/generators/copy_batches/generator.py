@@ -12,12 +12,14 @@ from fuzz.generators import loopback
 from fuzz.generators.choices import Stream, Weighted, begin, between, chance, pick
 from fuzz.generators.copy_batches.changes import make_change, make_check
 from fuzz.generators.copy_batches.copy import make_copy_out
+from fuzz.generators.copy_batches.encoded import encoded_output
 from fuzz.generators.copy_batches.many_references import HELPERS, make_references
+from fuzz.generators.copy_batches.outside import make_outside
 from fuzz.generators.copy_batches.partitions import MANY_PARTITIONS
 from fuzz.generators.copy_batches.redefined import PLANS, make_redefined
 from fuzz.generators.copy_batches.table import REFERENCES, CopyState, CopyTable, Made
 from fuzz.generators.copy_batches.tables import DEFAULT_HELPERS, make_foreign, make_table
-from fuzz.generators.copy_batches.transactions import TRANSACTIONS, make_block
+from fuzz.generators.copy_batches.transactions import REFUSED_HELPERS, TRANSACTIONS, make_block
 from fuzz.generators.copy_batches.triggers import AUDIT, make_triggers, make_view
 from fuzz.generators.copy_batches.values import USER_TYPES
 from fuzz.generators.generator import Generator, Scale
@@ -29,9 +31,10 @@ PROLOGUE = (
     AUDIT,
     "CREATE TABLE ref (id int4 PRIMARY KEY, note text)",
     f"INSERT INTO ref SELECT g, 'note ' || g FROM generate_series(1, {REFERENCES}) g",
+    *REFUSED_HELPERS,
     *HELPERS,
 )
-_NAME = re.compile(r"(?:CREATE (?:OR REPLACE )?\w+|INSERT INTO) (\w+)")
+_NAME = re.compile(r"(?:CREATE (?:OR REPLACE |MATERIALIZED )?\w+|INSERT INTO) (\w+)")
 
 
 def needed(steps: Iterable[Step]) -> tuple[Step, ...]:
@@ -61,18 +64,21 @@ def _plan(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
 
 
 def _output(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
+    if chance(rng, 35):
+        return (encoded_output(rng),), state
     step, state = make_copy_out(rng, state, table)
     return (step,), state
 
 
 ACTIONS: Weighted[Callable[[random.Random, CopyState, CopyTable], Made]] = Weighted(
-    (14, _transaction),
-    (6, _plan),
-    (4, make_redefined),
-    (3, make_block),
-    (4, _output),
-    (3, make_change),
-    (3, make_references),
+    (28, _transaction),
+    (12, _plan),
+    (8, make_redefined),
+    (6, make_block),
+    (10, _output),
+    (6, make_change),
+    (6, make_references),
+    (1, make_outside),  # rare, because only superusers may do this
 )
 
 

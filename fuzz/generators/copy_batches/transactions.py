@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.choices import Weighted, between, chance, pick, some
 from fuzz.generators.copy_batches.changes import insert_columns, insert_select, make_change, make_check, refused_insert
 from fuzz.generators.copy_batches.copy import Requirements, make_copy, make_copy_out
 from fuzz.generators.copy_batches.table import CopyState, CopyTable, Family, Made
@@ -231,13 +231,36 @@ def freeze(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     return steps, state
 
 
-def refused_options(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
-    """Return a COPY that fails before it reads data, although the client sends some."""
-    statement = pick(rng, REFUSED).format(name=table.name)
-    kind, data = (Kind.COPY_OUT, None) if "STDOUT" in statement else (Kind.COPY_IN, b"1\t2\n")
-    step = Step(statement, kind, copy_data=data, may_fail=True, tags=("copy.error.options",))
-    return (step, make_check(rng, state, table)), state
+def refused_copies(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
+    """Return COPYs that fail before they read data, although the client sends some, or at their first row."""
+    steps = tuple(_refused(text.format(name=table.name)) for text in (pick(rng, REFUSED), *some(rng, RELATIONS, 3)))
+    return (*steps, make_check(rng, state, table)), state
 
+
+def _refused(sql: str) -> Step:
+    kind, data = (Kind.COPY_OUT, None) if "STDOUT" in sql else (Kind.COPY_IN, b"1\t2\n")
+    return Step(sql, kind, copy_data=data, may_fail=True, tags=("copy.error.options",))
+
+
+_KINDS = ("noted", "kept_notes", "split", "ticks", "ref_notes", "pg_toast.pg_toast_1255")
+_RULED = ("ruled_nothing", "ruled_also", "ruled_some", "ruled_twice")
+
+# Relations of all kinds, and tables with rules, for COPYs that fail.
+REFUSED_HELPERS = (
+    "CREATE VIEW noted AS SELECT id, note FROM ref",
+    "CREATE MATERIALIZED VIEW kept_notes AS SELECT id, note FROM ref",
+    "CREATE TABLE split (id int4, k int4) PARTITION BY LIST (id)",
+    "CREATE INDEX ref_notes ON ref (note)",
+    "CREATE DOMAIN filled AS int4 NOT NULL",
+    "CREATE TABLE filling (id int4, v filled)",
+    *(f"CREATE TABLE {name} (id int4)" for name in _RULED),
+    # Each rule has the name of its table, because a scene has the objects that statements name.
+    "CREATE RULE ruled_nothing AS ON INSERT TO ruled_nothing DO INSTEAD NOTHING",
+    "CREATE RULE ruled_also AS ON INSERT TO ruled_also DO ALSO DELETE FROM ref WHERE false",
+    "CREATE RULE ruled_some AS ON INSERT TO ruled_some WHERE NEW.id > 5 DO INSTEAD DELETE FROM ref WHERE false",
+    "CREATE RULE ruled_twice AS ON INSERT TO ruled_twice DO INSTEAD"
+    " (DELETE FROM ref WHERE false; DELETE FROM ref WHERE id < 0)",
+)
 
 REFUSED = (
     "COPY {name} (id, id) FROM STDIN",
@@ -257,11 +280,22 @@ REFUSED = (
     "COPY (SELECT 1 / (id - id) FROM {name} UNION ALL SELECT 1 / 0) TO STDOUT",
 )
 
+# COPYs of relations and changes that have no rows to copy, or accept none.
+RELATIONS = (
+    *(f"COPY {name} {how}" for name in _KINDS for how in ("FROM STDIN", "TO STDOUT")),
+    *(f"COPY (INSERT INTO {name} VALUES (1)) TO STDOUT" for name in _RULED),
+    "COPY (INSERT INTO ref VALUES (9)) TO STDOUT",
+    "COPY (UPDATE ref SET note = note) TO STDOUT",
+    "COPY (DELETE FROM ref) TO STDOUT",
+    "COPY (MERGE INTO ref USING ref AS r ON ref.id = r.id WHEN MATCHED THEN DELETE) TO STDOUT",
+    "COPY filling FROM STDIN WITH (NULL '2')",
+)
+
 TRANSACTIONS: Weighted[Callable[[random.Random, CopyState, CopyTable], Made]] = Weighted(
     (8, alone),
     (5, block),
     (8, savepoints),
     (3, deferred),
     (2, freeze),
-    (2, refused_options),
+    (3, refused_copies),
 )

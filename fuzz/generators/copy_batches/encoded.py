@@ -1,0 +1,84 @@
+"""COPY TO of texts with control characters, in encodings that only clients have, and in others.
+
+In encodings for clients only, the second byte of a character may be an ASCII character, such as a backslash or `|`.
+"""
+
+import random
+from dataclasses import replace
+from typing import Final
+
+from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.copy_batches.formats import (
+    CSV_DELIMITERS,
+    ESCAPES,
+    HEADERS_OUT,
+    LINE_FORMATS,
+    QUOTES,
+    TEXT_DELIMITERS,
+    Format,
+    Options,
+)
+from oracles.model.case import Kind, Step
+
+# Characters of each encoding. Most of them have a backslash or `|` as their second byte.
+_CHARACTERS: Final = {
+    "SJIS": "\u8868\u5341\u5f13\u6383a",
+    "BIG5": "\u8a31\u4e48\u8c79a",
+    "GBK": "\u4e57\u6dfa\u6736a",
+    "UHC": "\uac02\uac00\u4e00a",
+    "JOHAB": "\u314d\uadf6\uafb6a",
+    "GB18030": "\u4e57\u6dfa\U00020000a",
+    "UTF8": "\u00fc\u8868\U00020000a",
+    "LATIN1": "\u00fc\u00df\u00f8a",
+}
+_ENCODINGS: Final = Weighted(*((7 if name in ("SJIS", "UTF8") else 2, name) for name in _CHARACTERS))
+_COMPLETE: Final = ("GB18030", "UTF8")  # encodings of all characters
+_LACKING: Final = "\U0001f600"  # a character that the others lack
+_SPECIAL: Final = ("\b", "\f", "\n", "\r", "\t", "\v", "\\", "\x01", "|", ",", ";", "~", "'", '"')
+_WHOLE: Final = ("\\.", "", "\\N", "plain")
+
+
+def encoded_output(rng: random.Random) -> Step:
+    """Return a COPY TO of constants. It fails if the encoding lacks a character."""
+    encoding = _ENCODINGS.pick(rng)
+    strings = [_string(rng, _CHARACTERS[encoding]) for _ in range(between(rng, 1, 12))]
+    lacking = encoding not in _COMPLETE and chance(rng, 15)
+    strings += [f"a{_LACKING}"] if lacking else []
+    listed = ", ".join(map(_literal, strings))
+    columns = pick(rng, ("s", "n, s", "s, n"))
+    query = f"SELECT {columns} FROM unnest(ARRAY[{listed}]) WITH ORDINALITY AS u (s, n) ORDER BY n"
+    return Step(
+        f"COPY ({query}) TO STDOUT{_options(rng, encoding).sql()}",
+        Kind.COPY_OUT,
+        ordered=True,
+        may_fail=lacking,
+        tags=("copy.out", "copy.out.lacking" if lacking else "copy.out.encoded"),
+    )
+
+
+def _options(rng: random.Random, encoding: str) -> Options:
+    form = LINE_FORMATS.pick(rng)
+    delimiters = CSV_DELIMITERS if form is Format.CSV else TEXT_DELIMITERS
+    options = Options(form, delimiter=delimiters.pick(rng), header=HEADERS_OUT.pick(rng), encoding=encoding)
+    if form is Format.TEXT:
+        return options
+    forced = ("FORCE_QUOTE *",) if chance(rng, 20) else ()
+    return replace(options, quote=QUOTES.pick(rng), escape=ESCAPES.pick(rng), clauses=forced)
+
+
+def _string(rng: random.Random, characters: str) -> str:
+    if chance(rng, 25):
+        return pick(rng, _WHOLE)
+    return "".join(pick(rng, characters if chance(rng, 50) else _SPECIAL) for _ in range(between(rng, 1, 7)))
+
+
+def _literal(string: str) -> str:
+    """Return an SQL literal in which characters other than letters are escapes."""
+    return f"E'{''.join(map(_escaped, string))}'"
+
+
+def _escaped(character: str) -> str:
+    if character.isascii() and character.isalpha():
+        return character
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
