@@ -104,9 +104,12 @@ def _draft_by_bytes(
 
     More rows may follow.
     """
-    first = pick(rng, (1, 2, 33, 64, spill_size(table) if table.leaves >= MANY_PARTITIONS else 48))
+    many = table.leaves >= MANY_PARTITIONS
+    # The keys' turns start again at the first of the partitions, whose buffer is the oldest one when it is in use.
+    again = (spill_size(table), 2 * len(table.keys) + 1)
+    first = pick(rng, again if many else (1, 2, 33, 64, 48))
     rows = min(first + pick(rng, (0, 1, 5, 40)), LARGEST * state.scale.rows)
-    batch = make_batch(rng, state, table, columns, rows)
+    batch = make_batch(rng, state, table, columns, rows, spread=many)
     options = replace(make_options(rng, batch), encoding=None)
     total = BUFFERED_BYTES + pick(rng, (0, -1, 1))
     padded = pad_to_bytes(batch, options, min(first, rows), total) if options.format in LINES else None

@@ -11,7 +11,7 @@ from fuzz.generators.copy_batches.values import Value, field
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 TRAILER = b"\xff\xff"
-EVERY = ("*",)  # FORCE_NULL of all columns
+EVERY = ("*",)  # FORCE_NULL or FORCE_NOT_NULL of all columns
 
 
 class Format(StrEnum):
@@ -95,10 +95,8 @@ class Options:
         options += [f"{name.upper()} {_literal(given)}" for name in named if (given := getattr(self, name)) is not None]
         if self.header:
             options.append(f"HEADER {self.header}")
-        options += [f"FORCE_NOT_NULL {_list(self.force_not_null)}"] if self.force_not_null else []
-        options += (
-            [f"FORCE_NULL {'*' if self.force_null == EVERY else _list(self.force_null)}"] if self.force_null else []
-        )
+        forced = (("FORCE_NOT_NULL", self.force_not_null), ("FORCE_NULL", self.force_null))
+        options += [f"{name} {'*' if given == EVERY else _list(given)}" for name, given in forced if given]
         options += self.clauses
         return f" WITH ({', '.join(options)})" if options else ""
 
@@ -205,7 +203,7 @@ def make_options(rng: random.Random, batch: Batch) -> Options:
     if form is Format.TEXT:
         marked = chance(rng, 20) and options.newline == "\n" and options.closed
         return replace(options, end_marker=marked)
-    return _csv(rng, options, batch.columns)
+    return _csv(rng, options, batch)
 
 
 def make_output_options(rng: random.Random, columns: tuple[str, ...], *, ordered: bool) -> Options:
@@ -233,12 +231,14 @@ def _null_marker(rng: random.Random, batch: Batch, form: Format) -> str | None:
     return None if form is Format.TEXT and marker is not None and marker in texts else marker
 
 
-def _csv(rng: random.Random, options: Options, columns: tuple[CopyColumn, ...]) -> Options:
+def _csv(rng: random.Random, options: Options, batch: Batch) -> Options:
     quote = QUOTES.pick(rng)
     escape = ESCAPES.pick(rng)
-    strings = [column.name for column in columns if column.type.sql in STRINGS and column.nullable]
+    strings = [column.name for column in batch.columns if column.type.sql in STRINGS and column.nullable]
     if chance(rng, 8):
         return replace(options, quote=quote, escape=escape, force_null=EVERY)
+    if chance(rng, 30) and not any(Absent.NULL in cells for cells in batch.cells):
+        return replace(options, quote=quote, escape=escape, force_not_null=EVERY)
     forced = some(rng, strings, between(rng, 1, len(strings))) if strings and chance(rng, 30) else []
     cut = between(rng, 0, len(forced))
     return replace(

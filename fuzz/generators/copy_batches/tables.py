@@ -4,6 +4,7 @@ They have constraints, indexes, defaults and generated columns.
 """
 
 import random
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,10 +12,11 @@ from fuzz.generators import loopback
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
 from fuzz.generators.copy_batches.partitions import make_partitioned
 from fuzz.generators.copy_batches.table import CopyColumn, CopyState, CopyTable, Family, Role
-from fuzz.generators.copy_batches.triggers import make_plain_trigger
+from fuzz.generators.copy_batches.triggers import make_plain_trigger, make_remote_skipping
 from fuzz.generators.copy_batches.values import INT4, INT4RANGE, TEXT, make_type
 from oracles.model.case import Step
 
+_THERE = re.compile(r"CREATE TABLE (\w+_there) ")
 BATCH_SIZES = Weighted((3, 10), (3, 33), (2, 1), (2, 2), (1, 1000))
 
 
@@ -29,6 +31,9 @@ def make_foreign(rng: random.Random, name: str) -> tuple[CopyTable, tuple[Step, 
     table = CopyTable(name, columns, remote=True)
     table, statements = pick(rng, (_foreign_table, _foreign_partitions))(rng, table)
     steps = tuple(Step(statement, tags=("foreign",)) for statement in statements)
+    if chance(rng, 40):
+        table, skipping = make_remote_skipping(table, [found[1] for found in map(_THERE.match, statements) if found])
+        steps += skipping
     if rng.randrange(3):
         return table, steps
     table, triggers = make_plain_trigger(rng, table)
@@ -89,7 +94,7 @@ INDEXES = (
 )
 
 # Deterministic defaults. The functions `volatile_tick` and `volatile_keep` of the scene are declared volatile, so that
-# COPY does not batch its inserts.
+# COPY does not batch its inserts. They are in PL/pgSQL, because the planner would inline them from SQL.
 DEFAULTS = Weighted(
     (6, "DEFAULT 7"),
     (3, "DEFAULT length('seven') + 2"),
@@ -101,8 +106,9 @@ DEFAULTS = Weighted(
 
 DEFAULT_HELPERS = (
     "CREATE SEQUENCE ticks",
-    "CREATE FUNCTION volatile_tick() RETURNS int4 LANGUAGE sql VOLATILE AS 'SELECT nextval(''ticks'')::int4'",
-    "CREATE FUNCTION volatile_keep(number int4) RETURNS bool LANGUAGE sql VOLATILE AS 'SELECT number % 5 <> 2'",
+    "CREATE FUNCTION volatile_tick() RETURNS int4 LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN nextval(''ticks''); END'",
+    "CREATE FUNCTION volatile_keep(number int4) RETURNS bool LANGUAGE plpgsql VOLATILE"
+    " AS 'BEGIN RETURN number % 5 <> 2; END'",
 )
 
 GENERATED = ("id::int8 * 2", "coalesce(k, 0)::int8 + id", "length(pad)::int8")

@@ -1,6 +1,7 @@
 """Triggers of all kinds, and views with INSTEAD OF triggers. They record their calls in the table `audit`."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fuzz.generators.choices import Weighted, chance, pick
@@ -142,6 +143,14 @@ def make_plain_trigger(rng: random.Random, table: CopyTable) -> tuple[CopyTable,
     plain = [trigger for trigger in TRIGGERS.options if trigger.tag in PLAIN_KINDS]
     trigger = pick(rng, plain)
     return _with(table, trigger), _create(trigger, table.name, f"{table.name}_trigger")
+
+
+def make_remote_skipping(table: CopyTable, remote: Sequence[str]) -> tuple[CopyTable, tuple[Step, ...]]:
+    """Return the table, and the steps that create triggers of its remote tables, which skip whole batches of rows."""
+    body = "IF NEW.id % 100 >= 50 THEN RETURN NULL; END IF;"
+    trigger = Trigger("remote_skipping", "BEFORE INSERT", "FOR EACH ROW", body, skips=True)
+    steps = tuple(step for name in remote for step in _create(trigger, name, f"{name}_trigger"))
+    return replace(table, skips_rows=table.skips_rows or bool(remote)), steps
 
 
 def _with(table: CopyTable, trigger: Trigger) -> CopyTable:
