@@ -147,6 +147,15 @@ def moved(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
     )
 
 
+def excluded_row(rng: random.Random, scene: Scene) -> Step:
+    """Return an UPDATE of some keys to those of one row, which may fit no partition."""
+    tree = pick(rng, scene.trees)
+    keys = ", ".join(column.name for column in scene.columns)
+    row = f"SELECT {keys} FROM {ROWS} WHERE id = {between(rng, 1, scene.rows)}"
+    sql = f"UPDATE {tree.name} SET ({keys}) = ({row}) WHERE id % 50 = {rng.randrange(50)}"
+    return _step(f"{sql} RETURNING id, tableoid::regclass::text", "excluded", may_fail=True)
+
+
 def scrolled(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
     """Return a cursor that moves back and forth. Without a total order, each step reads all rows or none."""
     drawing = Drawing(rng, scene)

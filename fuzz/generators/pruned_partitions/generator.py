@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, first_made, pick
 from fuzz.generators.generator import Generator, Scale
-from fuzz.generators.pruned_partitions.changes import CHANGES
+from fuzz.generators.pruned_partitions.changes import CHANGES, excluded_row
 from fuzz.generators.pruned_partitions.conditions import Drawing, conditions
 from fuzz.generators.pruned_partitions.levels import Level, Part
 from fuzz.generators.pruned_partitions.queries import query
@@ -64,6 +64,19 @@ def _detached(rng: random.Random, level: Level, scene: Scene) -> Ddl:
     return (_detach(level, part, how),), (_attach(level, part),)
 
 
+def _pending(rng: random.Random, level: Level, scene: Scene) -> Ddl | None:
+    """Return a detachment that is pending, as after an interrupted DETACH CONCURRENTLY, until it is finished.
+
+    Only relation caches that are built again notice the change of the catalog.
+    """
+    if any(part.is_default for part in level.parts):
+        return None
+    part = pick(rng, level.parts)
+    marked = Step(f"UPDATE pg_inherits SET inhdetachpending = true WHERE inhrelid = '{part.name}'::regclass")
+    noticed = Step(f"ALTER TABLE {level.name} ALTER COLUMN id SET STATISTICS {between(rng, 1, 99)}", tags=("pending",))
+    return (marked, noticed), (_detach(level, part, " FINALIZE"), _attach(level, part))
+
+
 def _replaced(rng: random.Random, level: Level, scene: Scene) -> Ddl | None:
     """Return the replacement of a partition by two others with the same rows."""
     parts = [part for part in level.parts if part.piece.halves]
@@ -103,7 +116,7 @@ def _emptied(rng: random.Random, level: Level, scene: Scene) -> Ddl | None:
 
 
 _CHANGES: Weighted[Callable[[random.Random, Level, Scene], Ddl | None]] = Weighted(
-    (40, _detached), (32, _replaced), (12, _defaulted), (8, _indexed), (8, _emptied)
+    (40, _detached), (32, _replaced), (12, _defaulted), (8, _indexed), (8, _emptied), (6, _pending)
 )
 
 
@@ -149,4 +162,21 @@ def _queried(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
     return Step("SET enable_sort = off"), step, Step("RESET enable_sort")  # so that indexes supply the order
 
 
-ACTIONS: Weighted[Action] = Weighted((78, _queried), (18, lambda rng, scene: CHANGES.pick(rng)(rng, scene)), (4, kept))
+def _without_pending(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
+    """Return queries and a change while a partition is being detached, some of them in one transaction."""
+    made = _pending(rng, pick(rng, list(pick(rng, scene.trees).level.levels)), scene)
+    if made is None:
+        return _queried(rng, scene)
+    marked, finished = made
+    begin = Step(pick(rng, ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ")))
+    together = (begin, query(rng, scene), query(rng, scene), Step("COMMIT"))
+    row = excluded_row(rng, scene)
+    return (*marked, query(rng, scene), *together, row, query(rng, scene), *finished, query(rng, scene))
+
+
+ACTIONS: Weighted[Action] = Weighted(
+    (312, _queried),
+    (72, lambda rng, scene: CHANGES.pick(rng)(rng, scene)),
+    (16, kept),
+    (1, _without_pending),  # rare, because only superusers may do this
+)
