@@ -144,6 +144,41 @@ def moved(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
         _step(f"{update} {returned}", "moved", may_fail=True),
         _step(f"INSERT INTO {leaf} {source} {returned}", "constraint", may_fail=True),
         _step(f"INSERT INTO {tree.name} {source} {returned}", "fits", may_fail=True),
+        *(_unfit(rng, scene) if chance(rng, 50) else ()),
+    )
+
+
+def _unfit(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
+    """Return an INSERT whose error message cuts off a long key, or one by a role that may not read all keys."""
+    trees = [tree for tree in scene.trees if tree.level.accepts]
+    if not trees:
+        return ()
+    tree = pick(rng, trees)
+    long = [(key.column.name, _LONG[name]) for key in tree.level.keys if (name := key.column.kind.type.name) in _LONG]
+    return _long_key(rng, scene, tree, *pick(rng, long)) if long else _without_privileges(rng, scene, tree)
+
+
+_LONG = {"text": "repeat('z', 39) || repeat('\u00fc', 20)", "numeric": "1e99"}  # their text has more than 64 bytes
+
+
+def _long_key(rng: random.Random, scene: Scene, tree: Tree, name: str, value: str) -> tuple[Step, ...]:
+    names = ["id", *(column.name for column in scene.columns)]
+    values = ", ".join(value if each == name else each for each in names)
+    rows = f"SELECT {values} FROM {ROWS} WHERE id = {between(rng, 1, scene.rows)}"
+    return (_step(f"INSERT INTO {tree.name} ({', '.join(names)}) {rows}", "long_key", may_fail=True),)
+
+
+def _without_privileges(rng: random.Random, scene: Scene, tree: Tree) -> tuple[Step, ...]:
+    """Return an INSERT of a row that fits nowhere, by a role that may read some keys, unless it is a superuser."""
+    names = sorted({key.column.name for key in tree.level.keys})
+    readable = names if chance(rng, 50) else names[1:]
+    grant = [f"GRANT SELECT ({', '.join(readable)}) ON {tree.name} TO CURRENT_USER"] if readable else []
+    row = f"SELECT {scene.names} FROM {ROWS} WHERE coalesce(NOT {tree.rows}, true) ORDER BY id LIMIT 1"
+    return (
+        Step("BEGIN"),
+        *map(Step, (f"REVOKE SELECT ON {tree.name} FROM CURRENT_USER", *grant)),
+        _step(f"INSERT INTO {tree.name} ({scene.names}) {row}", "unprivileged", may_fail=True),
+        Step("ROLLBACK"),
     )
 
 
@@ -198,9 +233,38 @@ def _random_bound(rng: random.Random, level: Level) -> str:
         modulus = between(rng, 1, 12)
         return f"FOR VALUES WITH (MODULUS {modulus}, REMAINDER {rng.randrange(modulus + 1)})"
     low, high = (", ".join(key.kind.type.literal(key.near(rng)) for key in level.keys) for _ in range(2))
+    if level.method == "RANGE" and chance(rng, 50):
+        low = ", ".join("MINVALUE" for _ in level.keys)
     if level.method == "LIST":
         return f"FOR VALUES IN ({pick(rng, (low, f'{low}, {high}', 'NULL'))})"
     return f"FOR VALUES FROM ({low}) TO ({high})"
 
 
-CHANGES: Weighted[Action] = Weighted((60, changed), (12, moved), (22, scrolled), (6, refused))
+def hashed(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
+    """Return calls of the function in constraints of hash partitions, with arrays of keys; rows that do not fit else.
+
+    Some arrays are NULL, of another type, or too long.
+    """
+    levels = [level for tree in scene.trees for level in tree.level.levels if level.method == "HASH"]
+    if not levels:
+        return refused(rng, scene)
+    level = pick(rng, levels)
+    modulus, array = between(rng, 1, 6), f"ARRAY[{', '.join(key.of('') for key in level.keys)}]"
+    suits = len({key.kind.type.name for key in level.keys}) == 1 and all(key.kind.arrays for key in level.keys)
+    call = f"satisfies_hash_partition('{level.name}'::regclass, {modulus}, {rng.randrange(modulus)}, VARIADIC {{}})"
+    given = (
+        array,
+        f"CASE WHEN id % 5 <> 0 THEN {array} END",
+        f"array_append({array}, NULL)",
+        "ARRAY[1.5]",
+        "NULL::oid[]",
+    )
+    return tuple(
+        _step(
+            f"SELECT count(*) FROM {ROWS} WHERE {call.format(each)}", "hashed", may_fail=not suits or each in given[2:4]
+        )
+        for each in given
+    )
+
+
+CHANGES: Weighted[Action] = Weighted((58, changed), (12, moved), (22, scrolled), (6, refused), (2, hashed))

@@ -84,13 +84,35 @@ def _replaced(rng: random.Random, level: Level, scene: Scene) -> Ddl | None:
         return None
     part = pick(rng, parts)
     assert part.piece.halves is not None
-    names = [f"{part.name}_half{number}" for number in (1, 2)]
+    added, dropped = _implied(rng, level, part, scene)
+    pieces = (part.piece,) if added and chance(rng, 50) else part.piece.halves
+    names = [f"{part.name}_half{number}" for number, _ in enumerate(pieces, 1)]
     made = [
-        Step(f"CREATE TABLE {name} PARTITION OF {level.name} {half.bound}")
-        for name, half in zip(names, part.piece.halves, strict=True)
+        Step(f"CREATE TABLE {name} PARTITION OF {level.name} {piece.bound}")
+        for name, piece in zip(names, pieces, strict=True)
     ]
     filled = Step(f"INSERT INTO {level.name} ({scene.names}) SELECT {scene.names} FROM {part.name}", tags=("replaced",))
-    return (_detach(level, part), *made, filled), (Step(f"DROP TABLE {', '.join(names)}"), _attach(level, part))
+    undone = (Step(f"DROP TABLE {', '.join(names)}"), _attach(level, part), *dropped)
+    return (*added, _detach(level, part), *made, filled), undone
+
+
+def _implied(rng: random.Random, level: Level, part: Part, scene: Scene) -> Ddl:
+    """Return constraints of the default partition or its leaves which imply that these have no row of a partition.
+
+    New partitions with its bound need no scan of the default partition then.
+    """
+    default = next((each for each in level.parts if each.is_default), None)
+    if default is None or level not in (tree.level for tree in scene.trees) or not chance(rng, 50):
+        return (), ()
+    leaves = list(default.level.leaves) if default.level and chance(rng, 70) else [default]
+    dropped = tuple(Step(f"ALTER TABLE {leaf.name} DROP CONSTRAINT implied") for leaf in leaves)
+    return tuple(Step(_IMPLIED.format(leaf.name, part.name), tags=("implied",)) for leaf in leaves), dropped
+
+
+_IMPLIED = (
+    "DO $$ BEGIN EXECUTE format('ALTER TABLE {0} ADD CONSTRAINT implied CHECK (NOT (%s))',"
+    " pg_get_partition_constraintdef('{1}'::regclass)); END $$"
+)
 
 
 def _defaulted(rng: random.Random, level: Level, scene: Scene) -> Ddl | None:
