@@ -43,6 +43,7 @@ def statements() -> str:
         r"k1 varchar.*k2 text",
         r"VOLATILE",
         r"CREATE INDEX ON r\d \(coalesce",
+        r"ADD FOREIGN KEY \(k1\) REFERENCES r3",
     ],
 )
 def test_scenes_have(scenes: str, pattern: str) -> None:
@@ -56,6 +57,7 @@ def test_scenes_have(scenes: str, pattern: str) -> None:
         *(r"same\(", r'COLLATE "POSIX"', r"\(a\d+\.k1 % 7\) = ", r"k1 = \$1::", r"WHERE .*a\d+\.k\d = a\d+\.k\d"),
         *("FOR (NO KEY )?UPDATE OF", "FOR (KEY )?SHARE OF", r"OVER \(PARTITION BY a\d+\.k", r"GROUP BY a\d+\.k"),
         *("ORDER BY", "DISTINCT", "EXECUTE kept", "DETACH PARTITION", "NO INHERIT", "force_generic_plan", r"\ba12\b"),
+        *(r"y\.ctid = x\.ctid", r"ORDER BY 1, 2.* ORDER BY q\.s"),
     ],
 )
 def test_statements_have(statements: str, pattern: str) -> None:

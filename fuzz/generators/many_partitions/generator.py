@@ -164,11 +164,42 @@ def _prepared_action(rng: random.Random, scene: Scene, most: int) -> tuple[Step,
     )  # fmt: skip
 
 
+def _by_ctid(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
+    """Return a join over the places of rows, a class of system columns. No statement moves the rows."""
+    name = scene.plain.name
+    place = pick(rng, ("x.ctid = '(0,1)'", 'x.ctid = ANY (\'{"(0,1)","(0,3)","(9,9)"}\')', "x.i3 < 3"))
+    joined = f"{name} AS x JOIN {name} AS y ON y.ctid = x.ctid JOIN {name} AS z ON z.ctid = y.ctid AND z.i2 = x.i2"
+    sql = (
+        f"SELECT count(*), sum(x.i3), sum(y.i2), sum(z.i3) FROM {joined} WHERE {place} AND z.i2 < {between(rng, 1, 5)}"
+    )
+    return (Step(sql, Kind.QUERY, tags=("by_ctid",)),)
+
+
+def _along_key(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
+    """Return a join of a plain table along its foreign key, if it has one."""
+    name, type_ = scene.plain.name, scene.plain.types[0]
+    first = pick(rng, ("a.k1", "a.k1", scene.key.volatile(type_).format("a.k1")))
+    where = pick(rng, ("", f" WHERE b.k1 = {type_.literal(_value(rng, scene))}", " WHERE a.i2 = b.i3 % 5"))
+    sql = f"SELECT {first} AS s, a.i3, b.i2 FROM {name} AS a JOIN {name} AS b ON a.k1 = b.k1{where} ORDER BY 1, 2"
+    return (Step(sql, Kind.QUERY, ordered=True, tags=("along_key",)),)
+
+
+def _volatile_order(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
+    """Return a query in the order of a subquery that is sorted by a volatile expression, sometimes with a join."""
+    parent = pick(rng, scene.parents)
+    key = scene.key.volatile(parent.types[0]).format("a.k1")
+    limit = f" LIMIT {between(rng, 1, 30)}" if chance(rng, 40) else ""
+    sorted_ = f"(SELECT {key} AS s, a.i3 FROM {parent.name} AS a ORDER BY 1, 2{limit}) AS q"
+    other = f" JOIN {scene.plain.name} AS b ON b.k1 = q.s" if chance(rng, 50) else ""
+    sql = f"SELECT q.s, q.i3 FROM {sorted_}{other} ORDER BY q.s, q.i3"
+    return (Step(sql, Kind.QUERY, ordered=True, tags=("volatile_order",)),)
+
+
 def _value(rng: random.Random, scene: Scene) -> int:
     form = pick(rng, scene.parents).form
     return between(rng, 0, form.rows) * form.step
 
 
 ACTIONS: Weighted[Callable[[random.Random, Scene, int], tuple[Step, ...]]] = Weighted(
-    (90, _query_action), (10, _prepared_action)
+    (84, _query_action), (10, _prepared_action), (2, _by_ctid), (2, _along_key), (2, _volatile_order)
 )

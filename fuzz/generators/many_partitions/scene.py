@@ -128,6 +128,9 @@ def steps_of(rng: random.Random, parent: Parent) -> Iterator[Step]:
     yield Step(f"CREATE TABLE {parent.name} ({_declared(parent)}){clause}")
     yield from _inheriting(rng, parent) if parent.form.method == "INHERITS" else _partitions(rng, parent)
     yield from _filled(rng, parent)
+    if parent.primary and not parent.form.method and chance(rng, 60):
+        # The planner uses foreign keys of plain tables only, for estimates. A self-join follows this one.
+        yield Step(f"ALTER TABLE {parent.name} ADD FOREIGN KEY (k1) REFERENCES {parent.name}")
     if chance(rng, 40) and not parent.foreign:
         yield Step(f"CREATE INDEX ON {parent.name} ({INDEXED.pick(rng)})")
     if chance(rng, 80):
@@ -254,6 +257,11 @@ class Scene:
     key: Key
     parents: tuple[Parent, ...]
     steps: tuple[Step, ...]
+
+    @property
+    def plain(self) -> Parent:
+        """Return a table without children."""
+        return next(parent for parent in self.parents if not parent.form.method)
 
 
 def draw_scene(rng: random.Random, scale: Scale) -> Scene:
