@@ -153,9 +153,15 @@ def _unfit(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
     trees = [tree for tree in scene.trees if tree.level.accepts]
     if not trees:
         return ()
-    tree = pick(rng, trees)
-    long = [(key.column.name, _LONG[name]) for key in tree.level.keys if (name := key.column.kind.type.name) in _LONG]
-    return _long_key(rng, scene, tree, *pick(rng, long)) if long else _without_privileges(rng, scene, tree)
+    long = [
+        (tree, key.column.name, _LONG[name])
+        for tree in trees
+        for key in tree.level.keys
+        if (name := key.column.kind.type.name) in _LONG
+    ]
+    if long and chance(rng, 60):
+        return _long_key(rng, scene, *pick(rng, long))
+    return _without_privileges(rng, scene, pick(rng, trees))
 
 
 _LONG = {"text": "repeat('z', 39) || repeat('\u00fc', 20)", "numeric": "1e99"}  # their text has more than 64 bytes

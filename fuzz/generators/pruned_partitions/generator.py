@@ -102,7 +102,7 @@ def _implied(rng: random.Random, level: Level, part: Part, scene: Scene) -> Ddl:
     New partitions with its bound need no scan of the default partition then.
     """
     default = next((each for each in level.parts if each.is_default), None)
-    if default is None or level not in (tree.level for tree in scene.trees) or not chance(rng, 50):
+    if default is None or level not in (tree.level for tree in scene.trees) or not chance(rng, 80):
         return (), ()
     leaves = list(default.level.leaves) if default.level and chance(rng, 70) else [default]
     dropped = tuple(Step(f"ALTER TABLE {leaf.name} DROP CONSTRAINT implied") for leaf in leaves)
