@@ -273,4 +273,4 @@ def hashed(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
     )
 
 
-CHANGES: Weighted[Action] = Weighted((58, changed), (12, moved), (22, scrolled), (6, refused), (2, hashed))
+CHANGES: Weighted[Action] = Weighted((54, changed), (12, moved), (22, scrolled), (7, refused), (5, hashed))
