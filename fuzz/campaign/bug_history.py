@@ -5,7 +5,7 @@ Evidence of a run is a case that showed the bug, or a replay. A bug is replayed 
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import groupby
 from typing import Final
@@ -40,6 +40,7 @@ class CampaignRun:
     findings: tuple[StoredFinding, ...]
     builds: Mapping[str, str]  # arm → key
     replays: tuple[ReplayResult, ...] = ()
+    series: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # arm → names of its patches
 
     @property
     def revision(self) -> str:

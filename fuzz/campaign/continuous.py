@@ -79,6 +79,7 @@ def _runs_in(directory: Path, name: str) -> Iterator[CampaignRun]:
                 findings=store.findings(),
                 builds={arm: facts["build"] for arm, facts in store.arms.items()},
                 replays=store.replays(),
+                series={arm: tuple(facts["series"]) for arm, facts in store.arms.items()},
             )
 
 

@@ -18,6 +18,7 @@ from fuzz.campaign.continuous import file_of
 from fuzz.campaign.database import home
 from fuzz.campaign.sqlite import FILE
 from fuzz.servers.build import delete_build
+from fuzz.triage.blame import Blame
 from fuzz.triage.triage import DIRECTORY as REPRODUCERS
 
 GB: Final = 1_000_000_000
@@ -88,13 +89,21 @@ def directory_of(run: CampaignRun) -> Path:
 
 
 def _needed(runs: Sequence[CampaignRun]) -> Iterator[str]:
-    """Yield the builds of the newest revisions, and those on which bugs that are not fixed were found."""
+    """Yield the builds of the newest revisions, and of bugs that are not fixed: where found, and around the blame."""
     newest = dict.fromkeys(tuple(sorted(run.builds.items())) for run in reversed(runs))
     yield from (key for builds in islice(newest, REVISIONS) for _, key in builds)
     by_number = {run.number: run for run in runs}
     for bug in history(runs):
         if bug.status is not BugStatus.FIXED:
             yield from by_number[bug.run].builds.values()
+            yield from (key for found in bug.findings if found.blame for key in _around(found.blame, runs))
+
+
+def _around(blame: Blame, runs: Sequence[CampaignRun]) -> Iterator[str]:
+    """Yield the builds with the patch to blame and before it, so that further findings of the bug are blamed on it."""
+    if blame.first is not None:
+        prefixes = {blame.series[:length] for length in (blame.first - len(blame.patches), blame.first)}
+        yield from (run.builds[blame.arm] for run in runs if run.series.get(blame.arm) in prefixes)
 
 
 def _of_others(name: str) -> Iterator[str]:

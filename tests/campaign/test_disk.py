@@ -14,6 +14,7 @@ from fuzz.campaign.disk import GB, make_room, note_build, own_builds, size_of, s
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.store import StoredDoubt
 from fuzz.servers.arm_options import ArmOptions
+from fuzz.triage.blame import Blame
 from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.replays import ReplayResult
 from oracles.model.case import Case, Step
@@ -45,13 +46,21 @@ def make_run(number: int, patched: str, findings: Sequence[Finding] = (), replay
     return _made(number, PLAN, patched, findings, replays)
 
 
+def blame_in(directory: Path, blame: Blame) -> None:
+    """Record the patch to blame for the finding of a run."""
+    with opened(directory) as store:
+        store.record_blame(BUG.fingerprint, blame)
+
+
 def _made(number: int, plan: Plan, patched: str, findings: Sequence[Finding], replays: Sequence[ReplayResult]) -> Path:
     directory = workdir.campaigns() / str(number)
     (directory / "reproducers").mkdir(parents=True)
     (directory / "reproducers" / "x.sql").write_text("SELECT 1;")
     (directory / f"pgduel-{number}.html").write_text("x" * BYTES)
     with opened(directory) as store:
-        store.begin(plan, {"master": {"build": "base"}, "patched": {"build": patched}})
+        series = [f"patch {each}" for each in range(1, number + 1)]
+        facts = {"master": {"build": "base", "series": []}, "patched": {"build": patched, "series": series}}
+        store.begin(plan, facts)
         store.progress(Counters(seconds=60.0), {})
         store.add_doubt(StoredDoubt("result", "unstable", "it changes", "1/x/1", DOUBTED))
         for finding in findings:
@@ -94,6 +103,20 @@ def test_builds_of_fixed_bugs_are_deleted() -> None:
         make_run(number, str(number), replays=[ReplayResult(BUG.fingerprint, shown=False)])
     room_made(builds=["base", "4"])
     assert left() == {"base", "2", "3", "4"}
+
+
+def test_builds_around_the_blame_of_a_bug_stay() -> None:
+    for key in ("base", "1", "2", "3", "4", "5", "6", "7", "8"):
+        make_build(key)
+    for number in (1, 2, 3):
+        make_run(number, str(number))
+    series = tuple(f"patch {number}" for number in range(1, 5))
+    blame = Blame("patched", series, ((0, False), (2, False), (3, True), (4, True)))
+    blame_in(make_run(4, "4", [BUG]), blame)
+    for number in range(5, 9):
+        make_run(number, str(number))
+    room_made(builds=["base", "8"])
+    assert left() == {"base", "2", "3", "4", "6", "7", "8"}
 
 
 def test_details_of_the_oldest_runs_go_first() -> None:
