@@ -15,7 +15,7 @@ class ConcurrentChanges(Generator):
     """Changes and row locks of rows that another session changed after the snapshot."""
 
     name: ClassVar[str] = "concurrent_changes"
-    cpu_seconds: ClassVar[float] = 0.8
+    cpu_seconds: ClassVar[float] = 0.6
     modes: ClassVar[tuple[str, ...]] = (
         "plain",
         "loop_only",

@@ -18,7 +18,7 @@ class ForeignTables(Generator):
     """Joins, groups and changes of foreign tables of two servers, and of trees with foreign partitions."""
 
     name: ClassVar[str] = "foreign_tables"
-    cpu_seconds: ClassVar[float] = 0.9
+    cpu_seconds: ClassVar[float] = 1.2
     modes: ClassVar[tuple[str, ...]] = (
         "plain",
         "loop_only",

@@ -190,8 +190,8 @@ def _without_pending(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
     if made is None:
         return _queried(rng, scene)
     marked, finished = made
-    begin = Step(pick(rng, ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ")))
-    together = (begin, query(rng, scene), query(rng, scene), Step("COMMIT"))
+    opened = Step(pick(rng, ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ")))
+    together = (opened, query(rng, scene), query(rng, scene), Step("COMMIT"))
     row = excluded_row(rng, scene)
     return (*marked, query(rng, scene), *together, row, query(rng, scene), *finished, query(rng, scene))
 
