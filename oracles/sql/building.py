@@ -4,6 +4,7 @@ Parsed trees are shared by readers; functions that change a tree get a new one. 
 because pglast's printer and visitors depend on its position.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
@@ -76,13 +77,21 @@ class _Placed(Reader):
 def text_of(value: Any) -> str:
     """Return an expression as SQL, or "" if the SQL does not parse to the same tree."""
     text = sql_of(value)
-    return text if expression(text) == value else ""
+    return text if _parses_to(f"SELECT {text}", lambda tree: tree.targetList[0].val == value) else ""
 
 
 def printed(statement: Any) -> str:
     """Return the statement as SQL; "" if parsing that would not return the same tree."""
     sql = sql_of(statement)
-    return sql if snippet(sql) == statement else ""
+    return sql if _parses_to(sql, lambda tree: tree == statement) else ""
+
+
+def _parses_to(sql: str, accepted: Callable[[Any], bool]) -> bool:
+    """Return whether a text has an accepted tree. pglast prints some trees as no SQL: USING OPERATOR(schema.name)."""
+    try:
+        return accepted(snippet(sql))
+    except ParseError:
+        return False
 
 
 def conjuncts(where: Any) -> list[Any]:

@@ -41,3 +41,8 @@ def test_statements_with_fewer_levels_are_printed(kind: tuple[str, ...]) -> None
 def test_long_statements_of_few_levels_are_parsed() -> None:
     rows = ", ".join(["((1 + 2), 'a, b', f(3, 4))"] * 5_000)
     assert len(parse_statements(f"INSERT INTO t VALUES {rows}; SELECT 1")) == 2
+
+
+def test_what_pglast_prints_as_no_sql_is_not_printed() -> None:
+    sql = "SELECT string_agg(b, '-' ORDER BY b USING OPERATOR(pg_catalog.~>~)) FROM t"
+    assert not printed(trees(sql)[0].stmt)
