@@ -1,4 +1,4 @@
-"""Loopback foreign servers: postgres_fdw connects to its own database.
+"""Loopback connections: postgres_fdw and dblink connect to their own database.
 
 The remote session is another backend of the same server. A session must not access tables behind its foreign tables
 directly while it may hold locks. It would wait for its own remote session, and the deadlock detector cannot detect
@@ -12,6 +12,7 @@ from typing import Final
 
 LED_BY: Final = "duel led by "  # prefix of the remote session's application_name, before the process number
 GUEST: Final = "duel_guest"  # a role without privileges of its own
+PENDING: Final = "duel.pending"  # setting: the statement that another session executes next
 
 SERVER: Final = "duel_loop"
 SECOND: Final = "duel_loop_too"
@@ -41,8 +42,8 @@ ELSEWHERE: Final = (
     " split_part(current_setting('unix_socket_directories'), ',', 1), current_setting('port'), current_database(),"
     f" '{LED_BY}' || pg_backend_pid(), '-csearch_path={_SCHEMA},public'), statement); RETURN 0; END $$",
     "CREATE FUNCTION elsewhere_pending() RETURNS int LANGUAGE plpgsql AS $$ DECLARE"
-    " pending text := current_setting('duel.pending', true); BEGIN"
-    " IF pending <> '' THEN PERFORM set_config('duel.pending', '', false), elsewhere(pending); END IF;"
+    f" pending text := current_setting('{PENDING}', true); BEGIN"
+    f" IF pending <> '' THEN PERFORM set_config('{PENDING}', '', false), elsewhere(pending); END IF;"
     " RETURN 0; END $$",
 )
 

@@ -1,4 +1,4 @@
-"""Tests of edits of syntax trees: what they may change, and that oracles can judge the results."""
+"""Tests of edits of syntax trees: the permitted changes, and queries that oracles can judge afterwards."""
 
 import random
 from dataclasses import replace

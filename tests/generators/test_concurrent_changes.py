@@ -5,7 +5,8 @@ import re
 import pytest
 
 from fuzz.generators.concurrent_changes.generator import ConcurrentChanges
-from fuzz.generators.concurrent_changes.scene import PENDING, TARGET
+from fuzz.generators.concurrent_changes.scene import TARGET
+from fuzz.generators.loopback import PENDING
 from oracles.model.case import Kind
 from tests.generators.drawing import cases_of
 from tests.generators.shrinking import assert_shrinks

@@ -1,7 +1,7 @@
 """Edits of the syntax trees of a case's queries, which reach statements that its generator does not make.
 
-An edited query must be one that oracles can judge whatever the data: deterministic and infallible according to its
-text, and without equal but distinguishable values in its rows. Otherwise the query stays as it was.
+Oracles must be able to judge an edited query for any data. So its text must rule out errors and other results of the
+same query, and its rows must have no equal but distinguishable values. Otherwise the query stays as it was.
 """
 
 import random

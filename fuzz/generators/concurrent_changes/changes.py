@@ -1,4 +1,4 @@
-"""Turns of `concurrent_changes`: what the other session does, a statement of this session, and the rows then.
+"""Turns of `concurrent_changes`: a statement of the other session, one of this session, and a query of all rows.
 
 A row of the target has at most one partner in each source, and no statement reads the target twice. So the rows do not
 depend on the plan, although PostgreSQL evaluates conditions of a changed row again with the partners that it had
@@ -18,11 +18,11 @@ from fuzz.generators.concurrent_changes.scene import (
     INSTEAD,
     LOG,
     MOVED,
-    PENDING,
     TARGET,
     VIEW,
     Scene,
 )
+from fuzz.generators.loopback import PENDING
 from fuzz.generators.sql.predicates import where
 from oracles.model.case import Kind, Step
 
@@ -93,11 +93,11 @@ def draw_turn(rng: random.Random, scene: Scene, number: int) -> list[Step]:
     tag, make = _STATEMENTS.pick(rng)
     steady = tag != _REPEATED and chance(rng, 12)  # a snapshot that stays, under which a changed row is an error
     other = _elsewhere(_Drawing(rng, scene, number), _ONE_ERROR if steady else _OTHERS)
+    if tag == _REPEATED:  # it has an error of its own, and the plan would determine which of two is the first
+        other = ""
     moves = "(" in scene.shape and bool(re.search(r"SET [ak] =", other))  # to other partitions: an error
-    if tag == _REPEATED:  # another error, and the plan would determine which of two is the first
-        other, moves = "", True
     drawing = _Drawing(rng, scene, number, deletes="DELETE" in other)
-    own = Step(make(drawing), may_fail=steady or moves, tags=(tag,))
+    own = Step(make(drawing), may_fail=steady or moves or tag == _REPEATED, tags=(tag,))
     level = " ISOLATION LEVEL REPEATABLE READ" if steady else ""
     end = pick(rng, ("COMMIT", "ROLLBACK"))
     block = steady or chance(rng, 40)
@@ -113,7 +113,7 @@ def draw_turn(rng: random.Random, scene: Scene, number: int) -> list[Step]:
 
 
 def _elsewhere(drawing: _Drawing, forms: Weighted[str]) -> str:
-    """Return what the other session does."""
+    """Return the statements of the other session."""
     rng, condition = drawing.rng, drawing.condition("t")
     changed = f"UPDATE t SET b = b + {between(rng, 1, 9)} WHERE {condition}"
     return forms.pick(rng).format(
@@ -164,7 +164,7 @@ def _updated(drawing: _Drawing) -> str:
 
 def _updated_from(drawing: _Drawing) -> str:
     relations, conditions = _from(drawing)
-    sets = pick(drawing.rng, (f"{drawing.assignment()}", "b = x.b + y.v", "c = y.w || x.b"))
+    sets = pick(drawing.rng, (drawing.assignment(), "b = x.b + y.v", "c = y.w || x.b"))
     conditions += drawing.conditions()
     return f"UPDATE {TARGET} AS x SET {sets} FROM {relations}{where(conditions)}{drawing.returned()}"
 

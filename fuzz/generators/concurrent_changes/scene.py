@@ -1,7 +1,7 @@
 """Scene of `concurrent_changes`: a target with triggers, sources, and a function that another session executes.
 
 The function commits in a session of its own, by dblink. A trigger of the target calls it once, at the start of a
-statement: its snapshot was taken, but no row has been read or locked. So what the other session changes does not depend
+statement: its snapshot was taken, but no row has been read or locked. So the changes of the other session do not depend
 on the plan, and no session waits for another one.
 """
 
@@ -13,6 +13,7 @@ from typing import Final
 from fuzz.generators import loopback
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
 from fuzz.generators.generator import Scale
+from fuzz.generators.loopback import PENDING
 from fuzz.generators.sql.partitions import attached
 from oracles.model.case import Step
 
@@ -20,7 +21,6 @@ TARGET, VIEW, INSTEAD, LOG = "t", "t_view", "t_instead", "log"
 SOURCES: Final = ("s1", "s2")
 COLUMNS: Final = "k, a, b, c"
 GROUPS: Final = 6  # values of a
-PENDING: Final = "duel.pending"  # setting: the statement that another session executes next
 MOVED: Final = 1000  # added to keys that a session moves away
 _MOST_ROWS: Final = 60
 

@@ -92,7 +92,7 @@ class Options:
         """Return the WITH clause, or "" if all options have their defaults."""
         options = [f"FORMAT {self.format}"] if self.format is not Format.TEXT else []
         named = ("delimiter", "null", "default", "quote", "escape", "encoding")
-        options += [f"{name.upper()} {_literal(given)}" for name in named if (given := getattr(self, name)) is not None]
+        options += [f"{name.upper()} {literal(given)}" for name in named if (given := getattr(self, name)) is not None]
         if self.header:
             options.append(f"HEADER {self.header}")
         forced = (("FORCE_NOT_NULL", self.force_not_null), ("FORCE_NULL", self.force_null))
@@ -105,7 +105,8 @@ def _list(names: Sequence[str]) -> str:
     return f"({', '.join(names)})"
 
 
-def _literal(string: str) -> str:
+def literal(string: str) -> str:
+    """Return a string as SQL."""
     written = string.replace("\\", "\\\\").replace("'", "''").replace("\t", "\\t").replace("\x01", "\\x01")
     return f"E'{written}'" if "\\" in written else f"'{written}'"
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from fuzz.generators.choices import chance, pick, some
 from fuzz.generators.copy_batches.changes import make_check
-from fuzz.generators.copy_batches.formats import make_output_options
+from fuzz.generators.copy_batches.formats import literal, make_output_options
 from fuzz.generators.copy_batches.table import CopyState, CopyTable, Made
 from oracles.model.case import Step
 
@@ -47,9 +47,5 @@ def _from_program(rng: random.Random, state: CopyState, table: CopyTable) -> tup
     program = f"seq -f '%.0f,{'' if key is None else key}' {state.next_id} {state.next_id + count - 1}"
     fails = chance(rng, 20)
     program += "; exit 3" if fails else ""
-    sql = f"COPY {table.name} (id, k) FROM PROGRAM {_literal(program)} WITH (FORMAT csv)"
+    sql = f"COPY {table.name} (id, k) FROM PROGRAM {literal(program)} WITH (FORMAT csv)"
     return Step(sql, may_fail=fails, tags=("copy.outside",)), state.after_rows(count)
-
-
-def _literal(string: str) -> str:
-    return "'" + string.replace("'", "''") + "'"
