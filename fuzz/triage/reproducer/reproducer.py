@@ -25,14 +25,15 @@ from fuzz.sources.scripts.roles import role_made
 from fuzz.sources.source import SourceContext
 from fuzz.triage.reproducer.copy_text import SPOOL_VARIABLE
 from fuzz.triage.reproducer.quoting import sql_literal
-from fuzz.triage.reproducer.script import read_case, write_evidence, write_modes, write_steps
+from fuzz.triage.reproducer.script import read_case, write_evidence, write_modes, write_settings, write_steps
 from oracles.framework.comparison import Aspect
 from oracles.model.case import Case, CaseId
 from oracles.model.feature import Feature
 from oracles.model.finding import Finding
-from oracles.model.mode import Protocol, protocol_of
+from oracles.model.mode import Protocol, protocol_of, settings_of
 
 _OPENS_BLOCK = re.compile(r"\s*(BEGIN|START)\b", re.IGNORECASE)
+_SETS = re.compile(r"\s*(SET|RESET)\b|.*\bset_config\b", re.IGNORECASE | re.DOTALL)
 _USES_SPOOL = '"$PGDUEL_DATA"'
 _MAKE_SPOOL = f"\\set {SPOOL_VARIABLE} `mktemp`\n\\setenv PGDUEL_DATA :{SPOOL_VARIABLE}"
 _REMOVE_SPOOL = '\\! rm -f "$PGDUEL_DATA"'
@@ -108,6 +109,7 @@ def body(case: Case, finding: Finding) -> Sequence[str]:
         steps,
         "ROLLBACK;" if any(_OPENS_BLOCK.match(step.sql) for step in case.all_steps) else "",
         _BE_ONESELF if roles or ordinary else "",
+        _settings_again(case) if any(_SETS.match(step.sql) for step in case.all_steps) else "",
         _WHAT_IS_LEFT if finding.step is None and finding.oracle != "leak" else "",
         _WHAT_IS_HELD if finding.oracle == "leak" else "",
         _CLEAN_UP,
@@ -117,6 +119,12 @@ def body(case: Case, finding: Finding) -> Sequence[str]:
         _REMOVE_SPOOL if spool else "",
     )
     return [part for part in parts if part]
+
+
+def _settings_again(case: Case) -> str:
+    """Return what gives the session the settings that it had before the case, which decide how rows look as text."""
+    settings = settings_of([mode for mode in case.modes if mode != ORDINARY])
+    return "\n".join(("RESET ALL;", _SEARCH_PATH, *write_settings(settings.items())))
 
 
 _ABOUT = re.compile(r"^-- pgduel: (\{.*\})$", re.MULTILINE)

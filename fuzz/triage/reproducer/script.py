@@ -6,7 +6,7 @@ implicit transaction; inside, it is part of the block. This is the same as in `f
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -124,7 +124,13 @@ def write_modes(case: Case) -> Iterator[str]:
         yield "\n".join(map(sample_marker, case.samples))
     for mode in case.modes:
         more = documents.to_changes(replace(mode, settings=()))
-        yield "\n".join((mode_marker(more), *(f"SET {key} = {sql_literal(value)};" for key, value in mode.settings)))
+        yield "\n".join((mode_marker(more), *write_settings(mode.settings)))
+
+
+def write_settings(settings: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a statement for each setting, of a name and a value."""
+    for name, value in settings:
+        yield f"SET {name} = {sql_literal(value)};"
 
 
 def write_steps(case: Case) -> Iterator[str]:
@@ -140,7 +146,7 @@ def write_evidence(case: Case, position: int, evidence: Sequence[Evidence]) -> s
     modes = settings_of(case.modes)
     blocks = []
     for number, each in enumerate(evidence, start=len(case.all_steps)):  # unique numbers
-        there = [f"SET {name} = {sql_literal(value)};" for name, value in each.settings]
+        there = list(write_settings(each.settings))
         back = [
             f"SET {name} = {sql_literal(modes[name])};" if name in modes else f"RESET {name};"
             for name, _ in each.settings
