@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzz import workdir
 from fuzz.campaign.database import home
 from fuzz.execution.executor import Executor
 from fuzz.servers.arm import Arm
@@ -25,6 +26,15 @@ def base() -> Base:
 @pytest.fixture(scope="session")
 def build(base: Base) -> Build:
     return ensure_build(base.tree, FLAVORS["assert"], print)
+
+
+@pytest.fixture(scope="module")
+def empty_cache() -> Iterator[Path]:
+    """Yield an empty cache, in which nothing is built. The compiler's cache is that of the machine."""
+    with open_to_all() as directory:
+        for kept in (workdir.compiler_cache(), workdir.downloads()):
+            (directory / kept.name).symlink_to(kept)
+        yield directory
 
 
 @pytest.fixture

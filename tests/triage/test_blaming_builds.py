@@ -1,16 +1,14 @@
 """Tests of blame from end to end: bisection of a checkout's commits, which it compiles when it tries them."""
 
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from fuzz import workdir
 from fuzz.servers import git
 from fuzz.servers.base import Base
 from tests.cli.command import Command, json_of
-from tests.servers.rights import open_to_all
 
 pytestmark = [pytest.mark.servers, pytest.mark.long, pytest.mark.timeout(7200)]
 
@@ -56,22 +54,13 @@ class Checkout:
 
 
 @pytest.fixture(scope="module")
-def home() -> Iterator[Path]:
-    """Yield an empty cache, in which nothing is built. The compiler's cache is that of the machine."""
-    with open_to_all() as directory:
-        for kept in (workdir.compiler_cache(), workdir.downloads()):
-            (directory / kept.name).symlink_to(kept)
-        yield directory
-
-
-@pytest.fixture(scope="module")
 def checkout(base: Base, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     return Checkout(tmp_path_factory.mktemp("checkout"), base)
 
 
-def blamed(home: Path, checkout: Checkout, branch: str, directory: Path) -> dict[str, object]:
+def blamed(empty_cache: Path, checkout: Checkout, branch: str, directory: Path) -> dict[str, object]:
     """Find the bug of a branch by a campaign, and return the output of blame."""
-    pgduel = Command(directory / "campaigns", home)
+    pgduel = Command(directory / "campaigns", empty_cache)
     sql, file = directory / "application.sql", directory / "summary.json"
     sql.write_text(SQL)
     given = ("--repo", checkout.directory, "--range", f"base..{branch}", "--sql", sql, "--stop-at-first")
@@ -81,9 +70,9 @@ def blamed(home: Path, checkout: Checkout, branch: str, directory: Path) -> dict
     return blame
 
 
-def test_a_range_of_many_commits_is_bisected(home: Path, checkout: Checkout, tmp_path: Path) -> None:
+def test_a_range_of_many_commits_is_bisected(empty_cache: Path, checkout: Checkout, tmp_path: Path) -> None:
     commits = checkout.branch("straight", [number >= WITH_BUG for number in range(1, COMMITS + 1)])
-    found = blamed(home, checkout, "straight", tmp_path)
+    found = blamed(empty_cache, checkout, "straight", tmp_path)
     assert found["patches"] == [commits[WITH_BUG - 1]]
     assert found["says"] == f"{commits[WITH_BUG - 1]}, number {WITH_BUG} of the {COMMITS} patches of patched"
     tried = found["tried"]
@@ -92,10 +81,10 @@ def test_a_range_of_many_commits_is_bisected(home: Path, checkout: Checkout, tmp
 
 
 def test_a_bug_that_was_fixed_in_between_is_blamed_on_the_patch_that_reintroduces_it(
-    home: Path, checkout: Checkout, tmp_path: Path
+    empty_cache: Path, checkout: Checkout, tmp_path: Path
 ) -> None:
     commits = checkout.branch("fixed-and-broken", [True, False, True, True])
-    found = blamed(home, checkout, "fixed-and-broken", tmp_path)
+    found = blamed(empty_cache, checkout, "fixed-and-broken", tmp_path)
     assert found["patches"] == [commits[2]]
     assert found["tried"] == [[0, False], [1, True], [2, False], [3, True], [4, True]]
     assert "but it also occurs with only the first 1" in str(found["says"])
