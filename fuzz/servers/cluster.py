@@ -215,8 +215,10 @@ class Cluster:
                 )
             if time.monotonic() > deadline:
                 self.kill9()
+                why = _why_failed(self.log_since(offset))
                 raise ServerError(
-                    f"server {self.name} did not start within {_START_SECONDS} s: {_why_failed(self.log_since(offset))}"
+                    f"server {self.name} did not start within {_START_SECONDS} s: {why}; a patch makes it hang, "
+                    "or the machine has too much other work"
                 )
             time.sleep(0.02)
 

@@ -8,9 +8,11 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
+from threading import Event, Timer
 from typing import IO, Final
 
 from filelock import FileLock
@@ -22,6 +24,7 @@ from fuzz.servers.account import Account, captured, server_account, within
 from fuzz.servers.edges.compiling import edge_options
 from fuzz.servers.flavor import Flavor
 from fuzz.servers.objects import Workplace
+from fuzz.servers.processes import kill_family
 
 _TOOLS = ("meson", "ninja", "ccache", "bison", "flex", "perl", "pkg-config")
 _STATISTICS = "build/ccache.log"
@@ -38,6 +41,7 @@ _NO_SPACE = "No space left on device"
 # Limits of each program. The largest file of PostgreSQL takes less than a minute and 1 GB, even with sanitizers.
 _CPU_SECONDS: Final = 3600
 _FILE_BYTES: Final = 4 << 30
+_STEP_SECONDS: Final = 2 * 3600.0  # limit of all programs of a step, which takes some minutes
 _OUTPUT: Final = 64 << 20  # characters of all programs
 _LINE: Final = 1 << 16  # characters that are read at once
 _KEPT_VARIABLES = ("PATH",)  # not CFLAGS and the like, which are not part of the key
@@ -215,12 +219,32 @@ def run_step(command: Sequence[str], place: Path, environment: Mapping[str, str]
     ):
         output.write(f"$ {' '.join(command)}\n")
         try:
-            _follow(process.stdout or output, output, report)
+            with _time_limit(process.pid, log):  # a patch may have a script that waits
+                _follow(process.stdout or output, output, report)
         except BaseException:  # on an interrupt, the compilers must end too
             process.terminate()
             raise
     if process.returncode:
         raise _failure(log)
+
+
+@contextmanager
+def _time_limit(pid: int, log: Path) -> Iterator[None]:
+    """Kill a process and its children after the limit. Raises CompileError then."""
+    over = Event()
+
+    def end() -> None:
+        over.set()
+        kill_family(pid)
+
+    timer = Timer(_STEP_SECONDS, end)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+    if over.is_set():
+        raise CompileError(f"the source does not compile: it takes over {_STEP_SECONDS:g} s; see {log}")
 
 
 def _follow(output: IO[str], log: IO[str], report: Report) -> None:

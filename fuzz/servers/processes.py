@@ -7,6 +7,7 @@ such as those of containers, are left out: their paths name other files.
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -73,6 +74,15 @@ def kill_all_in(directory: Path, seconds: float = 10) -> None:
             except psutil.NoSuchProcess:
                 continue
         psutil.wait_procs(living, timeout=0.5)
+
+
+def kill_family(pid: int) -> None:
+    """Kill a process and all processes that it started."""
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        for each in (process, *process.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
 
 
 def sleeps(pid: int) -> bool:

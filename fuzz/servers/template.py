@@ -18,7 +18,7 @@ from fuzz.servers.limits import programs_limited
 from fuzz.servers.settings import INITDB, INITDB_SINCE, RELAY_ROLES
 
 _SAID = re.compile(r"\b(?:FATAL|DETAIL|HINT):  (.*)")
-_REASON = re.compile(r"^TRAP|FATAL|PANIC|error|terminated by signal", re.IGNORECASE)  # reasons for a failure of initdb
+_REASON = re.compile(r"^TRAP|FATAL|PANIC|error|child process", re.IGNORECASE)  # reasons for a failure of initdb
 _SECONDS = 300.0  # limit of each program, which takes a second
 
 # Roles that HBA names, created before any server listens, in single-user mode. By default it continues after errors.

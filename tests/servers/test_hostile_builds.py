@@ -99,9 +99,10 @@ def test_a_pg_config_without_directories_is_an_error_of_the_source(build: Build,
         ('#include "/dev/zero"', "true", "cc1: out of memory"),
         ("", "while :; do :; done", "CPU time limit exceeded"),
         ("", "yes > made.h", "File size limit exceeded"),
+        ("", "sleep 9000", "it takes over 9 s"),
         ("", "yes", "terminate called after throwing an instance of 'std::bad_alloc'"),
     ],
-    ids=["includes", "loops", "writes", "prints"],
+    ids=["includes", "loops", "writes", "waits", "prints"],
 )
 def test_a_build_without_end_is_ended(
     open_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, script: str, message: str
@@ -109,6 +110,7 @@ def test_a_build_without_end_is_ended(
     monkeypatch.setattr(workdir, "builds", lambda: open_directory)
     monkeypatch.setattr(compiling, "_CPU_SECONDS", 1 if script.startswith("while") else 60)
     monkeypatch.setattr(compiling, "_FILE_BYTES", 16 << 20)
+    monkeypatch.setattr(compiling, "_STEP_SECONDS", 9 if script.startswith("sleep") else 600)
     (tmp_path / "meson.build").write_text(MESON.format(script=script))
     (tmp_path / "meson_options.txt").write_text(OPTIONS)
     (tmp_path / "main.c").write_text(f"{first}\nint main(void) {{ return 0; }}\n")
