@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 
 from fuzz.generators import loopback
 from fuzz.generators.choices import Weighted, between, chance, pick, some
-from fuzz.generators.foreign_tables.queries import condition, digest, ordered, query
+from fuzz.generators.foreign_tables.conditions import condition
+from fuzz.generators.foreign_tables.nested import nested_change
+from fuzz.generators.foreign_tables.queries import digest, ordered, query
 from fuzz.generators.foreign_tables.refusals import refused
 from fuzz.generators.foreign_tables.scene import (
     COLUMNS,
@@ -184,12 +186,17 @@ def _by_cte(rng: random.Random, scene: Scene, number: int) -> str:
     return f"WITH w AS ({removed}), i AS ({added}) {digest('TABLE i')}"
 
 
+def _nested(rng: random.Random, scene: Scene, number: int) -> str:
+    return nested_change(rng, scene, _target(rng, scene))
+
+
 _CHANGES: Weighted[tuple[str, _Change]] = Weighted(
     (20, ("updated", _updated)),
     (15, ("inserted", _inserted)),
     (15, ("deleted", _deleted)),
     (16, ("updated_from", _updated_from)),
     (12, ("deleted_using", _deleted_using)),
+    (10, ("nested_change", _nested)),
     (8, ("copied", _copied)),
     (7, ("moved", _moved)),
     (4, ("merged", _merged)),

@@ -7,11 +7,13 @@ import random
 from collections.abc import Sequence
 
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
-from fuzz.generators.foreign_tables.scene import COLUMNS, LOG, NEAR, Relation, Scene
+from fuzz.generators.foreign_tables.conditions import condition, conditions_sent
+from fuzz.generators.foreign_tables.nested import nested
+from fuzz.generators.foreign_tables.own_objects import OWN_AGGREGATES, OWN_ORDERED
+from fuzz.generators.foreign_tables.scene import COLUMNS, LOG, NEAR, Relation, Scene, sources
 from fuzz.generators.sql.predicates import where
 from oracles.model.case import Kind, Step
 
-_COMPARISONS = Weighted((30, "<"), (30, ">="), (20, "="), (20, "<>"))
 _CONDITIONS = Weighted((40, 1), (35, 0), (25, 2))
 _JOINS = Weighted((35, "JOIN"), (25, "LEFT JOIN"), (10, "RIGHT JOIN"), (20, "FULL JOIN"), (10, "SEMI"))
 _RELATIONS = Weighted((20, 1), (50, 2), (30, 3))
@@ -23,58 +25,6 @@ _ON = Weighted(
     (8, "{0}.k = {1}.k + 1"),
     (7, "{0}.k + {0}.a = {1}.k"),
 )
-# Conditions on one relation. The last ones are executed locally.
-_SHIPPED = (
-    "{0}.k {1} {2}",
-    "{0}.a {1} {3}",
-    "{0}.a IN ({3}, 1, NULL)",
-    "{0}.a = ANY (ARRAY[{3}, {0}.k])",
-    "{0}.k <> ALL (ARRAY[1, {2}])",
-    "{0}.b LIKE 'v1%'",
-    "{0}.b COLLATE \"C\" {1} 'v3'",
-    "{0}.d {1} date '2024-01-06'",
-    "{0}.c {1} 1.75",
-    "{0}.c IS NOT NULL",
-    "{0}.a IS DISTINCT FROM {3}",
-    "{0}.e[1] {1} 1",
-    "({0}.e)[1:1] = ARRAY[2]",
-    "{0}.e @> ARRAY[2]",
-    "CASE WHEN {0}.a > {3} THEN {0}.k > 9 ELSE {0}.k < {2} END",
-    "CASE {0}.a WHEN {3} THEN 'v1' WHEN 2 THEN {0}.b ELSE 'v2' END = {0}.b",
-    "NOT ({0}.a > {3} AND {0}.k < {2})",
-    "({0}.a = {3} OR {0}.a IS NULL)",
-    "abs({0}.a - {3}) < 2",
-    "coalesce({0}.a, {3}) {1} 3",
-    "nullif({0}.a, {3}) IS NULL",
-    "length({0}.b) = 2",
-    "({0}.a > 3) IS TRUE",
-    "{0}.b::varchar {1} 'v3'",
-    "{0}.k::bigint {1} {2} AND {0}.c::int < 40",
-    "{3}::int2 {1} {0}.a",
-    "({0}.a = {3} AND {0}.k > 9 OR {0}.a + 1 IS NULL)",
-    "true = ({0}.a > {3})",
-    "CASE WHEN {0}.k > {2} THEN true WHEN {0}.a = {3} THEN false ELSE {0}.a {1} 3 END",
-    "CASE WHEN {0}.k > {2} THEN B'101' ELSE B'1' END {1} B'101'",
-    "{0}.c {1} 'NaN'::numeric",
-    "{0}.b <> E'v\\\\1'",
-    "{0}.* IS NOT NULL",
-    "NOT ({0} IS NULL)",
-    "num_nonnulls(VARIADIC {0}.e) {1} 2",
-    "(string_to_array({0}.b, 'v'))[2] = '{3}'",
-    "CASE {0}.b WHEN 'v1' THEN 1 ELSE {3} END {1} 1",
-    "{0}.b = ANY (ARRAY[{0}.b, 'v1'])",
-    "(ARRAY['v2', 'v1', 'v3'])[{0}.a] = {0}.b",
-    "{0}.e[length({0}.k::text)] {1} 1",
-)
-# Constants of the types that name objects: sent only if the object is built in.
-_NAMING = (
-    "regproc 'now'", "regprocedure 'abs(int4)'", "regoper '|/'", "regoperator '+(int4,int4)'", "regclass 'pg_class'",
-    "regtype 'int4'", "regcollation '\"C\"'", "regconfig 'english'", "regdictionary 'simple'",
-    "regnamespace 'pg_catalog'", "regrole 'pg_monitor'", f"regclass '{NEAR}'", f"regtype '{NEAR}'",
-    "regprocedure 'noted()'", "regnamespace 'duel'",
-)  # fmt: skip
-_TRIGRAMS = ("similarity({0}.b, 'v1') < 0.5", "{0}.b <-> 'v2' > 0.3", "strict_word_similarity({0}.b, 'v') >= 0.1")
-_LOCAL = ("{0}.k::text LIKE '%3'", "({0}.a, {0}.k) < (4, {2})", "{0}.b ~ '[1-4]$' AND {0}.k::text <> '5'")
 _TARGETS = (
     "{0}.k", "{0}.a", "{0}.b", "{0}.c", "{0}.d", "{0}.e", "{0}.e[2]", "{0}.e[:1]", "{0}.k + {0}.a", "upper({0}.b)",
     "CASE WHEN {0}.a > 3 THEN {0}.b END", "ARRAY[{0}.a, {0}.k]", "{0}.k::text", "{0}", "{0}.tableoid::regclass",
@@ -97,6 +47,7 @@ _AGGREGATES = (
     "string_agg({0}.k::text, ',' ORDER BY {0}.k)",
     "array_agg({0}.k ORDER BY {0}.k % 3, {0}.k)",
     "string_agg({0}.b, ',' ORDER BY 'x'::text, {0}.k)",
+    "count(*) FILTER (WHERE {0}.k::text > '{3}')",
     "rank({3}, 'v1') WITHIN GROUP (ORDER BY {0}.a, {0}.b)",
 )
 _KEYS = ("{0}.a", "{0}.b", "{0}.d", "{0}.k % 5", "{0}.a IS NULL", "{0}.e[1]")
@@ -110,14 +61,6 @@ _HAVING = (
 _DIRECTIONS = Weighted((60, ""), (20, " DESC"), (10, " NULLS FIRST"), (10, " DESC NULLS LAST"))
 _LOCKS = ("UPDATE", "SHARE", "NO KEY UPDATE", "KEY SHARE")
 _ALIASES = ("x", "y", "z")
-
-
-def condition(rng: random.Random, scene: Scene, alias: str, *, keys: str = "") -> str:
-    """Return a condition on one relation."""
-    if chance(rng, 4):
-        return f"(CASE WHEN {alias}.k > {rng.randrange(20)} THEN {pick(rng, _NAMING)} END) IS NOT NULL"
-    form = pick(rng, _TRIGRAMS if scene.trigrams and chance(rng, 30) else _LOCAL if chance(rng, 15) else _SHIPPED)
-    return form.format(alias, _COMPARISONS.pick(rng), keys or between(rng, 1, scene.keys), rng.randrange(8))
 
 
 def digest(rows: str) -> str:
@@ -137,13 +80,6 @@ _Query = tuple[str, bool, tuple[str, ...]]  # statement, whether its order is to
 
 def _conditions(rng: random.Random, scene: Scene, aliases: Sequence[str]) -> list[str]:
     return [condition(rng, scene, pick(rng, aliases)) for _ in range(_CONDITIONS.pick(rng))]
-
-
-def sources(rng: random.Random, scene: Scene, count: int) -> tuple[Relation, ...]:
-    """Return relations to join, half of the time foreign tables of one server only, as far as there are."""
-    server = pick(rng, scene.foreign).server
-    same = tuple(each for each in scene.foreign if each.server == server)
-    return some(rng, same if len(same) >= count and chance(rng, 65) else scene.relations, count)
 
 
 def _joined(rng: random.Random, scene: Scene) -> tuple[str, tuple[str, ...], list[str]]:
@@ -213,6 +149,8 @@ def _ordered(rng: random.Random, scene: Scene) -> _Query:
 def _projected(rng: random.Random, scene: Scene) -> _Query:
     """Return a query of one relation in an order or of a form that postgres_fdw sends in part."""
     relation, other = (pick(rng, scene.foreign).name for _ in range(2))
+    if scene.own and chance(rng, 50):
+        return pick(rng, OWN_ORDERED).format(relation), True, ()
     few = between(rng, 1, 9)
     form = pick(
         rng,
@@ -241,12 +179,28 @@ def _digested(rng: random.Random, scene: Scene) -> _Query:
     return digest(f"{head} {named} FROM {sql}{where(conditions)}"), False, ()
 
 
+def _filtered(rng: random.Random, scene: Scene) -> _Query:
+    """Return the number of rows for each of several conditions, which are sent together or not at all."""
+    relation = pick(rng, scene.foreign)
+    counts = [f"count(*) FILTER (WHERE {each})" for each in conditions_sent(rng, scene, "x", between(rng, 3, 6))]
+    group = " GROUP BY x.a" if chance(rng, 50) else ""
+    return f"SELECT {', '.join(counts)} FROM {relation.name} AS x{group}", False, ()
+
+
+def _nested(rng: random.Random, scene: Scene) -> _Query:
+    return nested(rng, scene), True, ()
+
+
+def _aggregates(scene: Scene) -> Sequence[str]:
+    return (*_AGGREGATES, *OWN_AGGREGATES) if scene.own else _AGGREGATES
+
+
 def _grouped(rng: random.Random, scene: Scene) -> _Query:
     sql, aliases, conditions = _joined(rng, scene)
     alias = pick(rng, aliases)
     keys = [pick(rng, _KEYS).format(pick(rng, aliases)) for _ in range(between(rng, 0, 2))]
     number = rng.randrange(8)
-    aggregates = [form.format(alias, "", "", number) for form in some(rng, _AGGREGATES, between(rng, 1, 3))]
+    aggregates = [form.format(alias, "", "", number) for form in some(rng, _aggregates(scene), between(rng, 1, 3))]
     grouping = "ROLLUP ({})" if chance(rng, 8) else "{}"
     group = f" GROUP BY {grouping.format(', '.join(keys))}" if keys else ""
     having = f" HAVING {pick(rng, _HAVING).format(alias, between(rng, 0, 3))}" if chance(rng, 40) else ""
@@ -351,6 +305,8 @@ _QUERIES = Weighted(
     (14, ("digested", _digested)),
     (8, ("projected", _projected)),
     (18, ("grouped", _grouped)),
+    (8, ("filtered", _filtered)),
+    (8, ("nested", _nested)),
     (10, ("united", _united)),
     (12, ("tree", _of_a_tree)),
     (12, ("correlated", _correlated)),

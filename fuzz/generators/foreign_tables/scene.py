@@ -14,7 +14,8 @@ from enum import StrEnum
 from typing import Final
 
 from fuzz.generators import loopback
-from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.choices import Weighted, between, chance, pick, some
+from fuzz.generators.foreign_tables.own_objects import OWN_OBJECTS
 from fuzz.generators.generator import Scale
 from oracles.model.case import Step
 
@@ -39,6 +40,7 @@ _SERVER_OPTIONS: Final = (
     ("parallel_commit", ("true", "false")),
     ("parallel_abort", ("true", "false")),
     ("fdw_startup_cost", ("100", "0")),
+    ("fdw_tuple_cost", ("0.2", "0")),
 )
 _TABLE_OPTIONS: Final = (
     ("async_capable", ("true", "false")),
@@ -93,6 +95,7 @@ class Scene:
     keys: int
     repeat: int
     trigrams: bool  # the servers may execute functions and operators of pg_trgm
+    own: bool  # there are the objects of `own_objects`
     steps: tuple[Step, ...]
 
     @property
@@ -106,12 +109,21 @@ class Scene:
         return tuple(each for each in self.relations if each.sort is Sort.TREE)
 
 
+def sources(rng: random.Random, scene: Scene, count: int) -> tuple[Relation, ...]:
+    """Return relations to join, half of the time foreign tables of one server only, as far as there are."""
+    server = pick(rng, scene.foreign).server
+    same = tuple(each for each in scene.foreign if each.server == server)
+    return some(rng, same if len(same) >= count and chance(rng, 65) else scene.relations, count)
+
+
 def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     """Return a scene with two to four foreign tables, at most two trees, and the local table."""
     keys, repeat = between(rng, 1, max(1, scale.rows * 2 // 3)), _REPEATED.pick(rng)
     steps = [Step(sql) for sql in (*loopback.PROLOGUE, *loopback.SECOND_PROLOGUE, *_FUNCTIONS)]
     if chance(rng, 15):  # other than that of the remote sessions
         steps.append(Step(pick(rng, ("SET DateStyle = 'German'", "SET DateStyle = 'SQL, DMY'", _INTERVALS))))
+    own = chance(rng, 30)
+    steps += [Step(sql) for sql in OWN_OBJECTS] if own else []
     trigrams = chance(rng, 25)
     steps += [Step("CREATE EXTENSION IF NOT EXISTS pg_trgm")] if trigrams else []
     for server in _SERVERS:
@@ -132,7 +144,7 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
         relations.append(tree)
         steps += [*made, _filled(rng, tree.name, keys, repeat), *_after(rng, tree)]
     relations.append(Relation(NEAR, Sort.LOCAL, keyed=True))
-    return Scene(tuple(relations), keys, repeat, trigrams, tuple(steps))
+    return Scene(tuple(relations), keys, repeat, trigrams, own, tuple(steps))
 
 
 def _columns(collation: str, renamed: str = "") -> str:
