@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
@@ -9,8 +10,11 @@ import pytest
 from fuzz.engines.seeded import case_of
 from fuzz.execution.executor import Executor
 from fuzz.generators.copy_batches.formats import Batch, Cell, Format, Options, records, stream
+from fuzz.generators.copy_batches.generator import WRITTEN, needed
+from fuzz.generators.copy_batches.shapes import make_shape
 from fuzz.generators.copy_batches.table import CopyColumn
 from fuzz.generators.copy_batches.values import INT4, TYPES, USER_TYPES, ColumnType, int4
+from fuzz.generators.copy_batches.written import WrittenCopy
 from fuzz.generators.generator import Scale
 from oracles.model.case import Case, CaseId, Kind, Step
 from oracles.model.observation import Outcome, Run
@@ -140,3 +144,29 @@ def test_a_value_is_the_same_in_each_format(executor: Executor, kind: ColumnType
     assert [step.sqlstate for step in steps if step.outcome is not Outcome.OK] == []
     assert (csv.rows, binary.rows) == ((), ())
     assert count.rows[0].endswith(b"12")
+
+
+def _wrongly_judged(executor: Executor, steps: tuple[Step, ...]) -> list[str]:
+    """Return the steps that fail and should succeed, or succeed and should fail."""
+    run = Run("only", ())
+    case = Case("test", needed(steps), steps)
+    observed = zip(case.all_steps, executor.observe(case, [run])[run].steps, strict=True)
+    return [
+        f"{step.sql} {(step.copy_data or b'')[-60:]!r} {seen.sqlstate}"
+        for step, seen in observed
+        if (seen.outcome is Outcome.OK) == step.may_fail
+    ]
+
+
+@pytest.mark.parametrize("make", WRITTEN.options, ids=lambda make: make.__name__)
+def test_written_data_are_refused_exactly_if_intended(
+    executor: Executor, make: Callable[[random.Random], WrittenCopy]
+) -> None:
+    rng = random.Random(3)
+    assert _wrongly_judged(executor, tuple(make(rng).step for _ in range(150))) == []
+
+
+def test_tables_of_unusual_shapes_refuse_exactly_what_is_intended(executor: Executor) -> None:
+    rng = random.Random(3)
+    steps = tuple(step for _ in range(150) for step in make_shape(rng))
+    assert _wrongly_judged(executor, steps) == []

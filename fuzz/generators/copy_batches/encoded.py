@@ -1,4 +1,4 @@
-"""COPY TO of texts with control characters, in encodings that only clients have, and in others.
+"""COPY of texts with control characters, in encodings that only clients have, and in others.
 
 In encodings for clients only, the second byte of a character may be an ASCII character, such as a backslash or `|`.
 """
@@ -14,10 +14,10 @@ from fuzz.generators.copy_batches.formats import (
     HEADERS_OUT,
     LINE_FORMATS,
     QUOTES,
-    TEXT_DELIMITERS,
     Format,
     Options,
 )
+from fuzz.generators.copy_batches.written import WrittenCopy
 from oracles.model.case import Kind, Step
 
 # Characters of each encoding. Most of them have a backslash or `|` as their second byte.
@@ -35,6 +35,16 @@ _ENCODINGS: Final = Weighted(*((7 if name in ("SJIS", "UTF8") else 2, name) for 
 _COMPLETE: Final = ("GB18030", "UTF8")  # encodings of all characters
 _LACKING: Final = "\U0001f600"  # a character that the others lack
 _SPECIAL: Final = ("\b", "\f", "\n", "\r", "\t", "\v", "\\", "\x01", "|", ",", ";", "~", "'", '"')
+_DELIMITERS: Final = Weighted((3, None), (3, "\x01"), (1, "|"), (1, "~"))  # of text; the second is a control character
+# Incomplete characters of the encodings of input. PostgreSQL refuses JOHAB whose second byte is ASCII.
+_INVALID: Final = {
+    "SJIS": b"\x81",
+    "BIG5": b"\xa1",
+    "GBK": b"\x81",
+    "UHC": b"\x81",
+    "GB18030": b"\x81",
+    "UTF8": b"\xe8\xa1",
+}
 _WHOLE: Final = ("\\.", "", "\\N", "plain")
 
 
@@ -56,9 +66,30 @@ def encoded_output(rng: random.Random) -> Step:
     )
 
 
+def encoded_input(rng: random.Random) -> WrittenCopy:
+    """Return lines in an encoding, perhaps with invalid bytes, or in an encoding without conversion.
+
+    The data may end with the invalid bytes. COPY ignores them after an end marker.
+    """
+    encoding = pick(rng, (*_INVALID, "LATIN1"))
+    lines = [*(pick(rng, _CHARACTERS[encoding]) * between(rng, 1, 9) for _ in range(between(rng, 1, 5)))]
+    data = "\n".join(lines).encode(encoding)
+    invalid = _INVALID.get(encoding, b"")  # each byte is valid in LATIN1
+    other = pick(rng, (None, None, None, "SQL_ASCII", "MULE_INTERNAL"))
+    if other:
+        return WrittenCopy("one_text", f"ENCODING '{other}'", b"plain\n", "encoded", other == "MULE_INTERNAL")
+    how = pick(rng, ("valid", "at the end", "before others", "ignored"))
+    if how == "ignored":
+        data += b"\n\\.\n" + invalid
+    elif how != "valid":
+        data += invalid + (b"\n" + b"more" * 9 if how == "before others" else b"")
+    fails = bool(invalid) and how in ("at the end", "before others")
+    return WrittenCopy("one_text", f"ENCODING '{encoding}'", data, "encoded", fails)
+
+
 def _options(rng: random.Random, encoding: str) -> Options:
     form = LINE_FORMATS.pick(rng)
-    delimiters = CSV_DELIMITERS if form is Format.CSV else TEXT_DELIMITERS
+    delimiters = CSV_DELIMITERS if form is Format.CSV else _DELIMITERS
     options = Options(form, delimiter=delimiters.pick(rng), header=HEADERS_OUT.pick(rng), encoding=encoding)
     if form is Format.TEXT:
         return options
@@ -69,6 +100,8 @@ def _options(rng: random.Random, encoding: str) -> Options:
 def _string(rng: random.Random, characters: str) -> str:
     if chance(rng, 25):
         return pick(rng, _WHOLE)
+    if chance(rng, 5):
+        return pick(rng, "\\|\x01") * between(rng, 500, 4000)  # an output buffer grows at an escape
     return "".join(pick(rng, characters if chance(rng, 50) else _SPECIAL) for _ in range(between(rng, 1, 7)))
 
 

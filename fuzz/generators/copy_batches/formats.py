@@ -73,6 +73,7 @@ class Options:
     encoding: str | None = None  # name, the same in PostgreSQL and Python
     newline: str = "\n"
     end_marker: bool = False
+    extension: bytes = b""  # of the header of binary data; COPY skips it
     closed: bool = True  # whether the last line ends in a newline, or binary data in its trailer
     force_not_null: tuple[str, ...] = ()
     force_null: tuple[str, ...] = ()
@@ -160,7 +161,8 @@ def records(batch: Batch, options: Options) -> list[bytes]:
 def stream(rows: Sequence[bytes], batch: Batch, options: Options) -> bytes:
     """Return all data that the client sends: header, rows, line ends, and end marker or trailer."""
     if options.format is Format.BINARY:
-        return SIGNATURE + bytes(8) + b"".join(rows) + (TRAILER if options.closed else b"")
+        header = SIGNATURE + bytes(4) + len(options.extension).to_bytes(4, "big") + options.extension
+        return header + b"".join(rows) + (TRAILER if options.closed else b"")
     newline = options.newline.encode()
     lines = list(rows)
     if options.header:
@@ -189,7 +191,8 @@ def make_options(rng: random.Random, batch: Batch) -> Options:
     """Return options for a valid batch. The binary format has no other options."""
     form = FORMATS.pick(rng)
     if form is Format.BINARY:
-        return Options(form, closed=chance(rng, 85))
+        extension = b"extension" if chance(rng, 15) else b""
+        return Options(form, extension=extension, closed=chance(rng, 85))
     if chance(rng, 35):
         return Options(form)
     options = Options(

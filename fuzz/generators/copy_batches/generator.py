@@ -10,9 +10,10 @@ from typing import ClassVar
 
 from fuzz.generators import loopback
 from fuzz.generators.choices import Stream, Weighted, begin, between, chance, pick
+from fuzz.generators.copy_batches import buffers, lines, shapes, written
 from fuzz.generators.copy_batches.changes import make_change, make_check
 from fuzz.generators.copy_batches.copy import make_copy_out
-from fuzz.generators.copy_batches.encoded import encoded_output
+from fuzz.generators.copy_batches.encoded import encoded_input, encoded_output
 from fuzz.generators.copy_batches.many_references import HELPERS, make_references
 from fuzz.generators.copy_batches.outside import make_outside
 from fuzz.generators.copy_batches.partitions import MANY_PARTITIONS
@@ -31,10 +32,12 @@ PROLOGUE = (
     AUDIT,
     "CREATE TABLE ref (id int4 PRIMARY KEY, note text)",
     f"INSERT INTO ref SELECT g, 'note ' || g FROM generate_series(1, {REFERENCES}) g",
+    *written.HELPERS,
     *REFUSED_HELPERS,
+    *shapes.HELPERS,
     *HELPERS,
 )
-_NAME = re.compile(r"(?:CREATE (?:OR REPLACE |MATERIALIZED )?\w+|INSERT INTO) (\w+)")
+_NAME = re.compile(r"(?:CREATE (?:OR REPLACE |MATERIALIZED )?\w+|ALTER TABLE|INSERT INTO) (\w+)")
 
 
 def needed(steps: Iterable[Step]) -> tuple[Step, ...]:
@@ -82,6 +85,23 @@ ACTIONS: Weighted[Callable[[random.Random, CopyState, CopyTable], Made]] = Weigh
 )
 
 
+WRITTEN: Weighted[Callable[[random.Random], written.WrittenCopy]] = Weighted(
+    (8, lines.ends),
+    (4, lines.escapes),
+    (4, lines.headers),
+    (2, lines.markers),
+    (4, encoded_input),
+    (4, buffers.divided),
+)
+
+
+def _written(rng: random.Random) -> tuple[Step, ...]:
+    """Return small COPYs of irregular data and of unusual tables, and queries of the rows."""
+    copies = tuple(WRITTEN.pick(rng)(rng).step for _ in range(between(rng, 3, 9)))
+    unusual = tuple(step for _ in range(between(rng, 1, 3)) for step in shapes.make_shape(rng))
+    return (*copies, *written.contents(copies), *unusual)
+
+
 class CopyBatches(Generator):
     """COPY FROM STDIN, valid and invalid, around every limit of copyfrom.c and of resource owners."""
 
@@ -112,6 +132,9 @@ class CopyBatches(Generator):
             table = pick(rng, state.tables)
             made, state = ACTIONS.pick(rng)(rng, state, table)
             steps += made
+        if chance(rng, 60):
+            begin(rng, Stream.ACTION)
+            steps += _written(rng)
         steps += tuple(make_check(rng, state, table) for table in state.tables)
         return Case(self.name, (*needed(scene + steps), *scene), steps)
 

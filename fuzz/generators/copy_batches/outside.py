@@ -10,7 +10,9 @@ from fuzz.generators.copy_batches.table import CopyState, CopyTable, Made
 from oracles.model.case import Step
 
 _SINKS: Final = ("'/dev/null'", "PROGRAM 'cat > /dev/null'")
-# A program that receives rows reads all of them. Otherwise the server might fail to write.
+_MANY: Final = "SELECT repeat('row', 99) FROM generate_series(1, 2000)"  # more bytes than a pipe holds
+# A program that receives rows reads all of them, or none of more than a pipe holds. Otherwise it would depend on the
+# moment whether the server fails to write.
 _REFUSED: Final = (
     "COPY {name} (id, k) FROM '/nowhere/rows'",
     "COPY {name} (id, k) FROM '/dev'",
@@ -22,7 +24,17 @@ _REFUSED: Final = (
     "COPY (SELECT id FROM {name}) TO '/dev'",
     "COPY (SELECT id FROM {name}) TO 'relative/rows'",
     "COPY (SELECT id FROM {name}) TO PROGRAM 'cat > /dev/null; exit 3'",
+    f"COPY ({_MANY}) TO '/dev/full'",
+    "COPY (SELECT 1) TO '/dev/full'",
+    f"COPY ({_MANY}) TO PROGRAM 'true'",
+    f"COPY ({_MANY}) TO PROGRAM 'exit 3'",
+    "COPY one_text FROM PROGRAM 'echo a; echo \"\\.\"; exit 3'",
     "COPY (SELECT id FROM {name}) TO PROGRAM 'cat > /dev/null; no_such_program 2> /dev/null'",
+)
+
+# The server stops reading at the end marker, so the program ends by SIGPIPE.
+_STOPPED: Final = Step(
+    "COPY one_text FROM PROGRAM 'echo a; echo \"\\.\"; seq 1 40000'", tags=("copy.outside", "copy.outside.stopped")
 )
 
 
@@ -31,9 +43,10 @@ def make_outside(rng: random.Random, state: CopyState, table: CopyTable) -> Made
     loaded, state = _from_program(rng, state, table)
     refused = tuple(
         Step(statement.format(name=table.name), may_fail=True, tags=("copy.error.outside",))
-        for statement in some(rng, _REFUSED, 2)
+        for statement in some(rng, _REFUSED, 6)
     )
-    return (*(_to_sink(rng, table, sink) for sink in _SINKS), loaded, *refused, make_check(rng, state, table)), state
+    sinks = tuple(_to_sink(rng, table, sink) for sink in _SINKS)
+    return (*sinks, loaded, _STOPPED, *refused, make_check(rng, state, table)), state
 
 
 def _to_sink(rng: random.Random, table: CopyTable, sink: str) -> Step:

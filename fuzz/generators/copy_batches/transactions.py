@@ -212,23 +212,48 @@ def deferred(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     return (*steps, Step("COMMIT", may_fail=refused), make_check(rng, state, table)), state
 
 
+OPENED = "DECLARE opened CURSOR"
+ROWS = "FOR SELECT id FROM ref ORDER BY id"
+
+
 def freeze(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return a COPY FREEZE into a table truncated in the same transaction.
 
-    It fails without the truncation, after a savepoint, and on partitioned tables.
+    It fails without the truncation, after a savepoint, with an open cursor, and on partitioned tables.
     """
     if table.family in (Family.VIEW, Family.FOREIGN):
         return block(rng, state, table)
     routed = table.family is Family.PARTITIONED
     copy, state = make_copy(rng, state, table, Requirements(freeze=True))
-    spoilt = pick(rng, ("", "", "", "savepoint", "no truncate"))
+    spoilt = pick(rng, ("", "", "", "savepoint", "no truncate", "cursor", "held cursor"))
     copy = replace(copy, may_fail=routed or spoilt != "")
-    steps: tuple[Step, ...] = (Step("BEGIN"),)
+    held = spoilt == "held cursor"
+    steps: tuple[Step, ...] = (Step(f"{OPENED} WITH HOLD {ROWS}"),) if held else ()
+    steps += (Step("BEGIN"),)
+    steps += (Step(f"{OPENED} {ROWS}"),) if spoilt == "cursor" else ()
     steps += (Step(f"TRUNCATE {table.name}"),) if spoilt != "no truncate" else ()
     steps += (Step("SAVEPOINT s1"),) if spoilt == "savepoint" else ()
     check = make_check(rng, state, table)
     steps += (copy, *(doomed((check,)) if copy.may_fail else (check,)), Step(ENDS.pick(rng)))
+    steps += (Step("CLOSE opened"),) if held else ()
     return steps, state
+
+
+def freeze_new(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
+    """Return a COPY, perhaps FREEZE, into a table of the same transaction or of a subtransaction that ended."""
+    name = f"new_{state.next_name}"
+    inner = chance(rng, 30)
+    options = pick(rng, (" WITH (FREEZE)", " WITH (FREEZE)", ""))
+    made = (Step(f"CREATE TABLE {name} (n int4, s text)"),)
+    copy = Step(f"COPY {name} FROM STDIN{options}", Kind.COPY_IN, copy_data=b"1\ta\n2\tb\n", tags=("copy.into_new",))
+    steps = (
+        Step("BEGIN"),
+        *((Step("SAVEPOINT s1"), *made, Step("RELEASE s1")) if inner else made),
+        copy,
+        Step(f"SELECT n, s FROM {name}", Kind.QUERY),
+        Step("ROLLBACK"),
+    )
+    return steps, state.named()
 
 
 def refused_copies(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
@@ -243,7 +268,7 @@ def _refused(sql: str) -> Step:
 
 
 _KINDS = ("noted", "kept_notes", "split", "ref_notes")
-_RULED = ("ruled_nothing", "ruled_also", "ruled_some", "ruled_twice")
+_RULED = ("ruled_nothing", "ruled_also", "ruled_some", "ruled_twice", "ruled_notify")
 
 # Relations of all kinds, and tables with rules, for COPYs that fail.
 REFUSED_HELPERS = (
@@ -254,12 +279,16 @@ REFUSED_HELPERS = (
     "CREATE DOMAIN filled AS int4 NOT NULL",
     "CREATE TABLE filling (id int4, v filled)",
     *(f"CREATE TABLE {name} (id int4)" for name in _RULED),
+    "CREATE FUNCTION watched() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'",
+    "CREATE VIEW watched AS SELECT id FROM ref",
+    "CREATE TRIGGER watched INSTEAD OF DELETE ON watched FOR EACH ROW EXECUTE FUNCTION watched()",
     # Each rule has the name of its table, because a scene has the objects that statements name.
     "CREATE RULE ruled_nothing AS ON INSERT TO ruled_nothing DO INSTEAD NOTHING",
     "CREATE RULE ruled_also AS ON INSERT TO ruled_also DO ALSO DELETE FROM ref WHERE false",
     "CREATE RULE ruled_some AS ON INSERT TO ruled_some WHERE NEW.id > 5 DO INSTEAD DELETE FROM ref WHERE false",
     "CREATE RULE ruled_twice AS ON INSERT TO ruled_twice DO INSTEAD"
     " (DELETE FROM ref WHERE false; DELETE FROM ref WHERE id < 0)",
+    "CREATE RULE ruled_notify AS ON INSERT TO ruled_notify DO INSTEAD NOTIFY noted",
 )
 
 REFUSED = (
@@ -275,6 +304,9 @@ REFUSED = (
     "COPY {name} (id, k) FROM STDIN WHERE count(*) > 1",
     "COPY {name} (id, k) FROM STDIN WHERE nowhere > 1",
     "COPY {name} (id, k) FROM STDIN WITH (HEADER match)",
+    "COPY two_columns (n) FROM STDIN WITH (FORMAT csv, FORCE_NULL (s))",
+    "COPY two_columns (n) FROM STDIN WITH (FORMAT csv, FORCE_NOT_NULL (n, s))",
+    "COPY two_columns (n) TO STDOUT WITH (FORMAT csv, FORCE_QUOTE (s))",
     "COPY {name} (id, k) TO STDOUT WITH (FREEZE)",
     "COPY (SELECT id FROM nowhere) TO STDOUT",
     "COPY (SELECT 1 / (id - id) FROM {name} UNION ALL SELECT 1 / 0) TO STDOUT",
@@ -289,6 +321,8 @@ RELATIONS = (
     "COPY (UPDATE ref SET note = note) TO STDOUT",
     "COPY (DELETE FROM ref) TO STDOUT",
     "COPY (MERGE INTO ref USING ref AS r ON ref.id = r.id WHEN MATCHED THEN DELETE) TO STDOUT",
+    "COPY (SELECT id INTO elsewhere FROM ref) TO STDOUT",
+    "COPY watched FROM STDIN",
     "COPY filling FROM STDIN WITH (NULL '2')",
 )
 
@@ -298,5 +332,6 @@ TRANSACTIONS: Weighted[Callable[[random.Random, CopyState, CopyTable], Made]] = 
     (8, savepoints),
     (3, deferred),
     (2, freeze),
+    (1, freeze_new),
     (3, refused_copies),
 )
