@@ -54,7 +54,7 @@ _CSV: Final = (
     Divided("", "\\.b", "", newline="\r\n"),
 )
 _CHARACTERS: Final = {None: "\u8868", "LATIN1": "\u00fc", "EUC_JP": "\u8868", "SJIS": "\u8868", "GB18030": "\U00020000"}
-_ENCODINGS: Final = Weighted((4, None), (3, "LATIN1"), (1, "EUC_JP"), (1, "SJIS"), (1, "GB18030"))
+_ENCODINGS: Final = Weighted((6, None), (3, "LATIN1"), (1, "EUC_JP"), (1, "SJIS"), (1, "GB18030"))
 
 
 def divided(rng: random.Random) -> WrittenCopy:
@@ -73,6 +73,6 @@ def _data(rng: random.Random, line: Divided, encoding: str) -> bytes:
     newline, token = line.newline.encode(), line.token.encode(encoding)
     ahead = newline + line.lead.encode()
     first = b"p" * (BUFFER_BYTES - len(ahead) - between(rng, 1, len(token)))
-    last = b"q" * pick(rng, (1, 1, 1, BUFFER_BYTES + 9))  # with the longer one, the third message exceeds the buffer
+    last = b"q" * pick(rng, (1, BUFFER_BYTES + 9))  # with the longer one, the third message exceeds the buffer
     end = b"" if line.ignored else newline
     return first + ahead + token + line.rest.encode() + end + last + (newline if chance(rng, 50) else b"")

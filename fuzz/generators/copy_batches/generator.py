@@ -86,18 +86,18 @@ ACTIONS: Weighted[Callable[[random.Random, CopyState, CopyTable], Made]] = Weigh
 
 
 WRITTEN: Weighted[Callable[[random.Random], written.WrittenCopy]] = Weighted(
-    (8, lines.ends),
-    (4, lines.escapes),
-    (4, lines.headers),
+    (10, lines.ends),
+    (3, lines.escapes),
+    (3, lines.headers),
     (2, lines.markers),
-    (4, encoded_input),
-    (4, buffers.divided),
+    (3, encoded_input),
+    (5, buffers.divided),
 )
 
 
 def _written(rng: random.Random) -> tuple[Step, ...]:
     """Return small COPYs of irregular data and of unusual tables, and queries of the rows."""
-    copies = tuple(WRITTEN.pick(rng)(rng).step for _ in range(between(rng, 3, 9)))
+    copies = tuple(WRITTEN.pick(rng)(rng).step for _ in range(between(rng, 5, 11)))
     unusual = tuple(step for _ in range(between(rng, 1, 3)) for step in shapes.make_shape(rng))
     return (*copies, *written.contents(copies), *unusual)
 

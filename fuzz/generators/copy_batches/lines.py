@@ -72,6 +72,7 @@ def ends(rng: random.Random) -> WrittenCopy:
 # No escape begins with a digit or a letter that would continue the escape before it.
 _ESCAPES: Final = (
     *(r"\b", r"\f", r"\n", r"\r", r"\t", r"\v", r"\\", r"\q", r"\1", r"\12", r"\101", r"\18", r"\1x", r"\12x"),
+    *(r"\1-", r"\12-", r"\25", r"\36", r"\47", r"\50", r"\61", r"\72"),
     *(r"\x", r"\x4", r"\x4g", r"\x41", r"\xg", r"\xC3\xbc", r"\303\251", "plain", "\u00fc"),
 )
 _REFUSED_ESCAPES: Final = (r"\0", r"\x0", r"\377", r"\400", r"\303", r"\xc3")  # zero bytes, and incomplete characters

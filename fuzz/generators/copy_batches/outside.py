@@ -12,7 +12,7 @@ from oracles.model.case import Step
 _SINKS: Final = ("'/dev/null'", "PROGRAM 'cat > /dev/null'")
 _MANY: Final = "SELECT repeat('row', 99) FROM generate_series(1, 2000)"  # more bytes than a pipe holds
 # A program that receives rows reads all of them, or none of more than a pipe holds. Otherwise it would depend on the
-# moment whether the server fails to write.
+# moment whether the server fails to write. No file is on a full device, because oracles compare nothing after that.
 _REFUSED: Final = (
     "COPY {name} (id, k) FROM '/nowhere/rows'",
     "COPY {name} (id, k) FROM '/dev'",
@@ -24,9 +24,6 @@ _REFUSED: Final = (
     "COPY (SELECT id FROM {name}) TO '/dev'",
     "COPY (SELECT id FROM {name}) TO 'relative/rows'",
     "COPY (SELECT id FROM {name}) TO PROGRAM 'cat > /dev/null; exit 3'",
-    f"COPY ({_MANY}) TO '/dev/full'",
-    "COPY (SELECT 1) TO '/dev/full'",
-    f"COPY ({_MANY}) TO PROGRAM 'true'",
     f"COPY ({_MANY}) TO PROGRAM 'exit 3'",
     "COPY one_text FROM PROGRAM 'echo a; echo \"\\.\"; exit 3'",
     "COPY (SELECT id FROM {name}) TO PROGRAM 'cat > /dev/null; no_such_program 2> /dev/null'",

@@ -258,7 +258,7 @@ def freeze_new(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
 
 def refused_copies(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return COPYs that fail before they read data, although the client sends some, or at their first row."""
-    steps = tuple(_refused(text.format(name=table.name)) for text in (pick(rng, REFUSED), *some(rng, RELATIONS, 5)))
+    steps = tuple(_refused(text.format(name=table.name)) for text in (pick(rng, REFUSED), *some(rng, RELATIONS, 7)))
     return (*steps, make_check(rng, state, table)), state
 
 
