@@ -10,7 +10,6 @@ from typing import Final
 from fuzz.generators.choices import Weighted, between, chance, pick
 from fuzz.generators.copy_batches.formats import (
     CSV_DELIMITERS,
-    ESCAPES,
     HEADERS_OUT,
     LINE_FORMATS,
     QUOTES,
@@ -29,10 +28,11 @@ _CHARACTERS: Final = {
     "JOHAB": "\u314d\uadf6\uafb6a",
     "GB18030": "\u4e57\u6dfa\U00020000a",
     "UTF8": "\u00fc\u8868\U00020000a",
+    "SQL_ASCII": "\u00fc\u8868\U00020000a",  # without conversion
     "LATIN1": "\u00fc\u00df\u00f8a",
 }
 _ENCODINGS: Final = Weighted(*((7 if name in ("SJIS", "UTF8") else 2, name) for name in _CHARACTERS))
-_COMPLETE: Final = ("GB18030", "UTF8")  # encodings of all characters
+_COMPLETE: Final = ("GB18030", "UTF8", "SQL_ASCII")  # encodings of all characters
 _LACKING: Final = "\U0001f600"  # a character that the others lack
 _SPECIAL: Final = ("\b", "\f", "\n", "\r", "\t", "\v", "\\", "\x01", "|", ",", ";", "~", "'", '"')
 _DELIMITERS: Final = Weighted((3, None), (3, "\x01"), (1, "|"), (1, "~"))  # of text; the second is a control character
@@ -94,7 +94,7 @@ def _options(rng: random.Random, encoding: str) -> Options:
     if form is Format.TEXT:
         return options
     forced = ("FORCE_QUOTE *",) if chance(rng, 20) else ()
-    return replace(options, quote=QUOTES.pick(rng), escape=ESCAPES.pick(rng), clauses=forced)
+    return replace(options, quote=QUOTES.pick(rng), escape=pick(rng, (None, "\\")), clauses=forced)
 
 
 def _string(rng: random.Random, characters: str) -> str:

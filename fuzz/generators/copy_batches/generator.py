@@ -11,6 +11,7 @@ from typing import ClassVar
 from fuzz.generators import loopback
 from fuzz.generators.choices import Stream, Weighted, begin, between, chance, pick
 from fuzz.generators.copy_batches import buffers, lines, shapes, written
+from fuzz.generators.copy_batches.binary import binary
 from fuzz.generators.copy_batches.changes import make_change, make_check
 from fuzz.generators.copy_batches.copy import make_copy_out
 from fuzz.generators.copy_batches.encoded import encoded_input, encoded_output
@@ -90,6 +91,7 @@ WRITTEN: Weighted[Callable[[random.Random], written.WrittenCopy]] = Weighted(
     (3, lines.escapes),
     (3, lines.headers),
     (2, lines.markers),
+    (3, binary),
     (3, encoded_input),
     (5, buffers.divided),
 )

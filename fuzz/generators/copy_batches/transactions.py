@@ -258,7 +258,10 @@ def freeze_new(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
 
 def refused_copies(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return COPYs that fail before they read data, although the client sends some, or at their first row."""
-    steps = tuple(_refused(text.format(name=table.name)) for text in (pick(rng, REFUSED), *some(rng, RELATIONS, 7)))
+    texts = (pick(rng, REFUSED), *some(rng, RELATIONS, 7))
+    if table.family is not Family.PLAIN:
+        texts = ("COPY {name} TO STDOUT", *texts)
+    steps = tuple(_refused(text.format(name=table.name)) for text in texts)
     return (*steps, make_check(rng, state, table)), state
 
 
