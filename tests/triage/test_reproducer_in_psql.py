@@ -10,6 +10,7 @@ import pytest
 from fuzz.campaign.canaries import plant
 from fuzz.engines.seeded import case_of
 from fuzz.execution.executor import Executor
+from fuzz.execution.modes.roles import ORDINARY
 from fuzz.generators.generator import Scale, all_generators
 from fuzz.servers.arm import Arm
 from fuzz.servers.base import Base
@@ -136,6 +137,12 @@ def test_psql_and_pgduel_have_equal_effects_for_nasty_statements(
     case = Case(NASTY.generator, NASTY.scene, NASTY.steps, (Mode("m", (("work_mem", "64kB"),), protocol),))
     observed = expect_same(arm, executor, case)
     assert dict(observed.digests)["t"].startswith("14 ")
+
+
+def test_an_ordinary_role_has_the_server_read_data_at_which_psql_would_stop(arm: Arm, executor: Executor) -> None:
+    copy = Step("COPY t FROM STDIN (FORMAT csv)", Kind.COPY_IN, b'1,"\n\\.\n"\n2,x\n')
+    observed = expect_same(arm, executor, Case("by_hand", NASTY.scene, (copy,), (ORDINARY,)))
+    assert dict(observed.digests)["t"].startswith("2 ")
 
 
 @pytest.mark.parametrize("index", range(CASES))

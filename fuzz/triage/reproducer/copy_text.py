@@ -7,7 +7,7 @@ There are three forms:
   text that psql sends unchanged.
 - A file, `$PGDUEL_DATA`, which \qecho writes line by line, and psql's \copy sends.
 - The same file, read by the server, if the data has something at which psql would stop (a line `\.`, a zero byte).
-  That needs the privilege to read files.
+  That needs the privilege to read files, which the script gives to the ordinary role.
 """
 
 import base64
@@ -31,7 +31,7 @@ LINES = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")  # with any line end tha
 _COPY_FROM_STDIN = re.compile(r"\s*COPY\b.*\bFROM\s+STDIN\b", re.IGNORECASE | re.DOTALL)
 _ONE_LINE = re.compile(r"COPY ([^\n]*?) FROM STDIN([^\n]*)")
 _SLASH_COPY = re.compile(r"""\\copy ([^\n]*?) FROM PROGRAM 'cat "\$PGDUEL_DATA"'([^\n]*)""")
-_SERVER_FILE = f" FROM :'{SPOOL_VARIABLE}'"
+SERVER_FILE = f" FROM :'{SPOOL_VARIABLE}'"
 _STOPS_PSQL = re.compile(rb"^\\\.\r?$|\0", re.MULTILINE)
 
 
@@ -98,12 +98,12 @@ def without_data(sql: str) -> str:
 
 def from_server_file(sql: str) -> str:
     """Return the COPY statement with the file instead of STDIN, which the server reads."""
-    return sql.replace(" FROM STDIN", _SERVER_FILE, 1)
+    return sql.replace(" FROM STDIN", SERVER_FILE, 1)
 
 
 def original_of_server_file(sql: str) -> str:
     """Return the original statement of `from_server_file`."""
-    return sql.replace(_SERVER_FILE, " FROM STDIN", 1)
+    return sql.replace(SERVER_FILE, " FROM STDIN", 1)
 
 
 def original_of_slash_copy(line: str) -> str | None:

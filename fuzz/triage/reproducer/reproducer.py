@@ -23,7 +23,7 @@ from fuzz.output import visible_line
 from fuzz.servers.settings import start_options
 from fuzz.sources.scripts.roles import role_made
 from fuzz.sources.source import SourceContext
-from fuzz.triage.reproducer.copy_text import SPOOL_VARIABLE
+from fuzz.triage.reproducer.copy_text import SERVER_FILE, SPOOL_VARIABLE
 from fuzz.triage.reproducer.quoting import sql_literal
 from fuzz.triage.reproducer.script import read_case, write_evidence, write_modes, write_settings, write_steps
 from oracles.framework.comparison import Aspect
@@ -47,6 +47,7 @@ _REMOVE_ROLES = """\
 SELECT format('DROP OWNED BY %1$I CASCADE; DROP ROLE %1$I', rolname) FROM pg_roles WHERE rolname IN ({0})
 \\gexec"""
 _GIVE_SCHEMA = f"{ROLE_MADE};\nALTER SCHEMA duel OWNER TO {ROLE};"
+_MAY_READ_FILES = f"GRANT pg_read_server_files TO {ROLE};  -- the server reads data below at which psql would stop"
 _REMOVE_ORDINARY = f"""\
 DISCARD TEMP;
 DO $$ BEGIN DROP ROLE {ROLE}; EXCEPTION WHEN dependent_objects_still_exist THEN NULL; END $$;"""
@@ -105,6 +106,7 @@ def body(case: Case, finding: Finding) -> Sequence[str]:
         _TIMEOUT if finding.oracle == "hang" else "",
         _ALL_FIELDS if finding.origin.startswith(Aspect.FIELDS) else "",
         _GIVE_SCHEMA if ordinary else "",
+        _MAY_READ_FILES if ordinary and SERVER_FILE in steps else "",
         *write_modes(case),
         steps,
         "ROLLBACK;" if any(_OPENS_BLOCK.match(step.sql) for step in case.all_steps) else "",
