@@ -98,10 +98,11 @@ WRITTEN: Weighted[Callable[[random.Random], written.WrittenCopy]] = Weighted(
 
 
 def _written(rng: random.Random) -> tuple[Step, ...]:
-    """Return small COPYs of irregular data and of unusual tables, and queries of the rows."""
+    """Return small COPYs of irregular data and of unusual tables, queries of the rows, and COPYs of constants."""
     copies = tuple(WRITTEN.pick(rng)(rng).step for _ in range(between(rng, 5, 11)))
     unusual = tuple(step for _ in range(between(rng, 1, 3)) for step in shapes.make_shape(rng))
-    return (*copies, *written.contents(copies), *unusual)
+    outputs = tuple(encoded_output(rng) for _ in range(between(rng, 1, 3)))
+    return (*copies, *written.contents(copies), *unusual, *outputs)
 
 
 class CopyBatches(Generator):
