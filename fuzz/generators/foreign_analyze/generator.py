@@ -3,6 +3,8 @@
 Remote relations are of all kinds. Their catalog entries are correct, outdated or wrong. A DO block sets each option,
 and catches the error of a postgres_fdw that does not support it. Relations change between two ANALYZEs.
 
+Some cases first analyze local tables, too (`local`).
+
 A count of the remote relation follows each ANALYZE. Its result is equal on all arms, unlike the result of a sample.
 Error messages differ between arms, too, because they quote the remote query. So the session catches intended errors.
 """
@@ -14,6 +16,7 @@ from typing import ClassVar
 
 from fuzz.generators import loopback
 from fuzz.generators.choices import Weighted, another, between, chance, pick
+from fuzz.generators.foreign_analyze.local import local_analyses
 from fuzz.generators.foreign_analyze.remote import METHODS, RemoteRelation, Sort, draw_remote, filled, made
 from fuzz.generators.generator import Generator, Scale
 from oracles.model.case import Case, Kind, Step
@@ -238,7 +241,8 @@ class ForeignAnalyze(Generator):
             scene.append(Step(loopback.server_option("analyze_sampling", pick(rng, METHODS))))
         for each in far:
             scene += _made(rng, each)
-        steps = [*target(rng), *(step for each in far for step in analyzed(each))]
+        steps = list(local_analyses(rng)) if chance(rng, _LOCAL) else []
+        steps += [*target(rng), *(step for each in far for step in analyzed(each))]
         actions = 0
         while another(rng, actions, max(1, scale.queries // 4)):
             steps += ACTIONS.pick(rng)(rng, pick(rng, far))
@@ -248,6 +252,7 @@ class ForeignAnalyze(Generator):
         return Case(self.name, tuple(scene), tuple(steps))
 
 
+_LOCAL = 60  # percentage of cases that also analyze local tables
 _RELATIONS = Weighted((55, 1), (35, 2), (10, 3))
 _KNOWN = Weighted((50, "right"), (15, "old"), (15, "wrong"), (20, "unknown"))
 

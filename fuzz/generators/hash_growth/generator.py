@@ -17,29 +17,26 @@ of them, in as many batches as the memory allows.
 In contended scenes, the processes of a Parallel Hash meet at many batches: the tables are the largest ones, and the
 memory is small. Whichever processes end a batch together also load the next one together. As it depends on their timing
 what they then do, each query runs several times.
-
-In scenes of one first key, the first rows to be hashed have one key, and nearly fill the memory. The planner expects
-more rows, though narrower ones, so there are many batches. The hash value of the key is 0, so these rows are in the
-first batch, and nothing divides them, but later rows need more batches.
 """
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, pick
 from fuzz.generators.generator import Generator, Scale
+from fuzz.generators.hash_growth.first_key import first_key_case
+from fuzz.generators.hash_growth.planned_filters import late_filter_case, shared_filter_case
 from fuzz.generators.outer_joins.axes import KEYS, NULLS, WORKERS_ONLY, Axes, Memory, memory_of, settings_of
 from fuzz.generators.outer_joins.generator import ACTIONS, joined
 from fuzz.generators.outer_joins.scene import ALONE, FEW, LAST_KEY, Scene, contents
 from fuzz.generators.sql import tables
 from fuzz.generators.sql.columns import Spread
 from fuzz.generators.sql.scope import RowSource
-from fuzz.generators.sql.sqltypes import INT4, INT8, Type
 from fuzz.generators.sql.tables import Table
 from oracles.explain.nodes import EXPLAINED
-from oracles.model.case import Case, Kind, Step
+from oracles.model.case import Case, Step
 
 PARAMETER = "$1"
 _BODY = "'BEGIN RETURN QUERY SELECT * FROM {table} WHERE i1 <= {size}; END'"
@@ -149,7 +146,6 @@ _LOADS = (1, 10)  # rows per bucket, as planned
 # Bytes of a row in the hash table: a key, some integers, and perhaps a short text.
 _ROW = (40, 56, 48, 80, 120)
 _POINTER = 8
-_MD5 = 32  # characters
 _LEAST_WORK_MEM = 64
 
 
@@ -315,55 +311,10 @@ def _table_steps(rng: random.Random, table: Table) -> Iterator[Step]:
         yield Step(f"ANALYZE {table.name}")
 
 
-_FIRST_KEY_SCENES = 8  # percent
-_FIRST_KEY_SETTINGS = (Step("SET work_mem = '64kB'"), Step("SET hash_mem_multiplier = 1"))
-# hash_bytes_uint32 (hashfn.c) gives 0 for it, and so do hashint4 and hashint8.
-_KEY_OF_FIRST_BATCH = 1474049294
-# Bytes of the first rows in a hash table. Beside them, there is room for their buckets, but not for half of the memory,
-# which a Bloom filter may take. That also holds for the limits under which `memory` repeats a query.
-_FIRST_BYTES = (49_000, 53_000)
-_FIRST_OVERHEAD = 40  # bytes of a row in a hash table, in addition to its text
-# Widths are unknown to the planner, and it expects 32 bytes of text. So it expects 64 batches.
-_FIRST_KEY_ROWS = (16_000, 20_000)
-_LATER_BYTES = (16, 20)  # of all later rows, in kB per row of the scale
-_FIRST_KEY_FUNCTION = (
-    "CREATE FUNCTION first_key() RETURNS TABLE (k1 {type}, w1 text) LANGUAGE plpgsql STABLE PARALLEL SAFE"
-    " ROWS {rows} AS $$BEGIN"
-    " RETURN QUERY SELECT {first}, repeat(md5(g::text), {narrow}) FROM generate_series(1, {count}) AS g;"
-    " RETURN QUERY SELECT {later}, repeat(md5(g::text), {wide}) FROM generate_series(1, {others}) AS g; END$$"
+# Cases with scenes of their own
+_SPECIAL: Weighted[Callable[[random.Random, Scale, str], Case] | None] = Weighted(
+    (73, None), (8, first_key_case), (12, shared_filter_case), (7, late_filter_case)
 )
-# The planner expects a million rows of the outer side, so it hashes the function's.
-_FIRST_KEY_QUERY = (
-    "SELECT count(*), sum(length(b.w1)) FROM (SELECT {outer} AS k1 FROM generate_series(1, (SELECT {probes})) AS g,"
-    " generate_series(g, g) AS s1 OFFSET 0) AS a {join} first_key() AS b ON a.k1 = b.k1"
-)
-_FIRST_KEY_JOINS = Weighted((50, "JOIN"), (20, "LEFT JOIN"), (15, "RIGHT JOIN"), (15, "FULL JOIN"))
-
-
-def _first_key_case(rng: random.Random, scale: Scale, generator: str) -> Case:
-    """Return a case with a function whose first rows have one key."""
-    type_ = pick(rng, (INT4, INT8))
-    narrow, wide = pick(rng, (3, 6)), pick(rng, (45, 30))
-    create = _FIRST_KEY_FUNCTION.format(
-        type=type_.name,
-        rows=between(rng, *_FIRST_KEY_ROWS),
-        first=type_.embed(str(_KEY_OF_FIRST_BATCH)),
-        narrow=narrow,
-        count=between(rng, *_FIRST_BYTES) // (_FIRST_OVERHEAD + _MD5 * narrow),
-        later=type_.embed("g"),
-        wide=wide,
-        others=scale.rows * 1000 * between(rng, *_LATER_BYTES) // (_FIRST_OVERHEAD + _MD5 * wide),
-    )
-    begin(rng, Stream.ACTION)
-    steps = [_first_key_query(rng, type_)]
-    while another(rng, len(steps), max(1, scale.queries // 8)):
-        steps.append(_first_key_query(rng, type_))
-    return Case(generator, (Step(create), *_FIRST_KEY_SETTINGS), tuple(steps), samples=(EXPLAINED.name,))
-
-
-def _first_key_query(rng: random.Random, type_: Type) -> Step:
-    sql = _FIRST_KEY_QUERY.format(outer=type_.embed("g"), probes=between(rng, 1, 100), join=_FIRST_KEY_JOINS.pick(rng))
-    return Step(sql, Kind.QUERY, tags=("way.first_key", "expected.more"))
 
 
 class HashGrowth(Generator):
@@ -390,8 +341,8 @@ class HashGrowth(Generator):
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case: a scene with misestimated sources, then joins of them."""
-        if chance(rng, _FIRST_KEY_SCENES):
-            return _first_key_case(rng, scale, self.name)
+        if special := _SPECIAL.pick(rng):
+            return special(rng, scale, self.name)
         growth = draw_growth(rng, scale)
         most = 2 if growth.contended else max(2, scale.relations // 2)
         executions = _EXECUTIONS if growth.contended else 1

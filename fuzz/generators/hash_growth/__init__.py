@@ -1,0 +1,1 @@
+"""The generator `hash_growth` and its parts."""
