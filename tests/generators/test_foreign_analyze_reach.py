@@ -82,6 +82,8 @@ def test_each_form_of_sample_is_requested(census: Census, form: str) -> None:
         *("method.off", "method.random", "method.system", "method.bernoulli", "method.auto"),
         *("remote.stale", "remote.changed", "dead rows", "counted", "in transaction", "target.column"),
         *("error.privilege", "error.missing", "error.row", "cancel"),
+        *("local.table", "local.index_target", "local.extended_target", "local.distinct_inherited"),
+        *("local.columns", "local.view", "local.elsewhere", "local.guest"),
     ],
 )
 def test_each_path_is_taken(census: Census, tag: str) -> None:

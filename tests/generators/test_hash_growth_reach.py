@@ -53,6 +53,8 @@ class TestReach(Reach):
                 "claimed",
                 "multiplied",
                 "parameter",
+                "shared_filter",
+                "late_filter",
             )
         ),
         *(f"skew.{skew}+multi_batch" for skew in ("unique", "repeated", "single", "unsplittable")),

@@ -195,11 +195,38 @@ def _volatile_order(rng: random.Random, scene: Scene, most: int) -> tuple[Step, 
     return (Step(sql, Kind.QUERY, ordered=True, tags=("volatile_order",)),)
 
 
+def _other_order(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
+    """Return a query for whose order, groups or constant the planner has a rule of its own."""
+    first, second = pick(rng, scene.parents).name, pick(rng, scene.parents).name
+    form, needs = pick(
+        rng,
+        (
+            ("SELECT generate_series(1, a.i2) AS g, a.i3 FROM {first} AS a ORDER BY g, a.i3", ""),
+            (
+                "SELECT count(*), sum(a.i3), sum(b.i3) FROM {first} AS a FULL JOIN {second} AS b ON b.k1 = a.k1"
+                " WHERE coalesce(a.i2, b.i2, 7) = 3",
+                "",
+            ),
+            (
+                "SELECT a.k1, rank() OVER (ORDER BY a.i2) FROM {first} AS a UNION"
+                " SELECT a.k1, a.i3 FROM {first} AS a WHERE a.i2 < 2",
+                "",
+            ),
+            (
+                "SELECT a.i2, a.k1, count(*) FROM {first} AS a GROUP BY a.i2, a.k1 ORDER BY a.k1, a.i2",
+                "enable_group_by_reordering",
+            ),
+        ),
+    )
+    query = Step(form.format(first=first, second=second), Kind.QUERY, tags=("other_order",))
+    return (Step(f"SET {needs} = off"), query, Step(f"RESET {needs}")) if needs else (query,)
+
+
 def _value(rng: random.Random, scene: Scene) -> int:
     form = pick(rng, scene.parents).form
     return between(rng, 0, form.rows) * form.step
 
 
 ACTIONS: Weighted[Callable[[random.Random, Scene, int], tuple[Step, ...]]] = Weighted(
-    (84, _query_action), (10, _prepared_action), (2, _by_ctid), (2, _along_key), (2, _volatile_order)
+    (80, _query_action), (10, _prepared_action), (2, _by_ctid), (2, _along_key), (2, _volatile_order), (4, _other_order)
 )
