@@ -17,6 +17,10 @@ REPORTED = (
     "could not serialize access due to concurrent update",
     "could not serialize access due to concurrent delete",
     "tuple to be locked was already moved to another partition due to concurrent update",
+    "tuple to be updated was already modified by an operation triggered by the current command",
+    "tuple to be deleted was already modified by an operation triggered by the current command",
+    "tuple to be updated or deleted was already modified by an operation triggered by the current command",
+    "MERGE command cannot affect row a second time",
 )
 
 

@@ -1,18 +1,20 @@
 """Turns of `concurrent_changes`: a statement of the other session, one of this session, and a query of all rows.
 
-A row of the target has at most one partner in each source, and no statement reads the target twice. So the rows do not
-depend on the plan, although PostgreSQL evaluates conditions of a changed row again with the partners that it had
+A row of the target has at most one partner in each source, or equal ones, and no statement reads the target twice. So
+the rows do not depend on the plan. PostgreSQL evaluates conditions of a changed row again with the partners that it had
 (src/backend/executor/README, "EvalPlanQual").
 """
 
 import random
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from fuzz.generators.choices import Weighted, between, chance, pick, some
+from fuzz.generators.concurrent_changes.catalog import catalog_turn
 from fuzz.generators.concurrent_changes.scene import (
+    ALSO,
     COLUMNS,
     GROUPS,
     INSTEAD,
@@ -55,6 +57,7 @@ class _Drawing:
     scene: Scene
     number: int  # of the turn
     deletes: bool = False  # the other session deletes rows
+    moves: bool = True  # the statement may move rows to other partitions
 
     def condition(self, alias: str) -> str:
         """Return a condition on the columns of the target."""
@@ -82,34 +85,62 @@ class _Drawing:
         return f" RETURNING {pick(self.rng, _RETURNED)}" if chance(self.rng, 70) else ""
 
     def assignment(self) -> str:
-        """Return assignments to columns of x. A few move rows to other partitions."""
-        if chance(self.rng, 40 if self.scene.shape == "LIST (a)" else 10):
+        """Return assignments to columns of x. Some move rows to other partitions."""
+        if self.moves and chance(self.rng, 60 if self.scene.shape == "LIST (a)" else 10):
             return f"a = (x.a + {between(self.rng, 1, GROUPS - 1)}) % {GROUPS}, b = x.b + 1"
         return pick(self.rng, _SETS)
 
 
 def draw_turn(rng: random.Random, scene: Scene, number: int) -> list[Step]:
     """Return the steps of a turn, the `number`th of its case."""
+    return _TURNS.pick(rng)(rng, scene, number)
+
+
+def _turn(rng: random.Random, scene: Scene, number: int) -> list[Step]:
+    """Return a turn in which the other session acts, and then the statement."""
     tag, make = _STATEMENTS.pick(rng)
     steady = tag != _REPEATED and chance(rng, 12)  # a snapshot that stays, under which a changed row is an error
-    other = _elsewhere(_Drawing(rng, scene, number), _ONE_ERROR if steady else _OTHERS)
-    if tag == _REPEATED:  # it has an error of its own, and the plan would determine which of two is the first
-        other = ""
+    others = _ONE_ERROR if steady else _OTHERS
+    # A repeated row is an error of its own. The plan would determine which of two errors is the first.
+    other = _elsewhere(_Drawing(rng, scene, number), _NO_ERROR if tag == _REPEATED else others)
     moves = "(" in scene.shape and bool(re.search(r"SET [ak] =", other))  # to other partitions: an error
-    drawing = _Drawing(rng, scene, number, deletes="DELETE" in other)
-    own = Step(make(drawing), may_fail=steady or moves or tag == _REPEATED, tags=(tag,))
+    own = make(_Drawing(rng, scene, number, deletes="DELETE" in other))
     level = " ISOLATION LEVEL REPEATABLE READ" if steady else ""
+    step = Step(_explained(own) if chance(rng, 12) else own, may_fail=steady or moves or tag == _REPEATED, tags=(tag,))
+    return _between_settings(rng, {PENDING: other}, step, f"BEGIN{level}" if steady or chance(rng, 40) else "")
+
+
+def _changed_by_both(rng: random.Random, scene: Scene, number: int) -> list[Step]:
+    """Return a turn in which the trigger of the statement changes rows, too, after the other session.
+
+    It is an error if the statement changes one of them. Only statements with the same message for all rows are drawn.
+    """
+    drawing = _Drawing(rng, scene, number, moves=False)
+    other = _elsewhere(drawing, _ONE_ERROR)
+    also = f"UPDATE {TARGET} SET b = b + 1 WHERE {drawing.condition(TARGET)}"
+    # Children have no triggers of rows, whose message about deleted rows is another one.
+    makes = _UPDATES if scene.shape == "inherited" else _CHANGES
+    step = Step(makes.pick(rng)(drawing), may_fail=True, tags=("changed_by_both",))
+    return _between_settings(rng, {PENDING: other, ALSO: also}, step, "BEGIN" if chance(rng, 40) else "")
+
+
+def _between_settings(rng: random.Random, settings: dict[str, str], own: Step, begin: str) -> list[Step]:
+    """Return the steps of a turn: settings, the statement, in a transaction if there is a `begin`, and all rows."""
     end = pick(rng, ("COMMIT", "ROLLBACK"))
-    block = steady or chance(rng, 40)
     return [
-        Step(f"SET {PENDING} = $s${other}$s$"),
-        *([Step(f"BEGIN{level}")] if block else []),
+        *(Step(f"SET {name} = $s${value}$s$") for name, value in settings.items()),
+        *([Step(begin)] if begin else []),
         own,
-        *([Step(end)] if block else []),
-        Step(f"SET {PENDING} = ''"),
+        *([Step(end)] if begin else []),
+        *(Step(f"SET {name} = ''") for name in settings),
         Step(f"SELECT {COLUMNS}, tableoid::regclass FROM {TARGET} ORDER BY k, a, b, tableoid", Kind.QUERY),
         Step(f"SELECT op, content FROM {LOG}", Kind.QUERY),
     ]
+
+
+def _explained(sql: str) -> str:
+    """Return a block that executes the statement with counters of its plan, which differ between arms."""
+    return f"DO $$ BEGIN EXECUTE $e$EXPLAIN (ANALYZE, TIMING OFF) {sql}$e$; END $$"
 
 
 def _elsewhere(drawing: _Drawing, forms: Weighted[str]) -> str:
@@ -139,12 +170,13 @@ _OTHERS: Final = Weighted(
 
 # Under a snapshot that stays, the message tells an update from a deletion, and the plan determines the first row.
 _ONE_ERROR: Final = Weighted((60, "{changed}"), (40, "DELETE FROM t WHERE {condition}"))
+_NO_ERROR: Final = Weighted((50, ""), (50, "{changed}"))
 
 
 def _from(drawing: _Drawing) -> tuple[str, list[str]]:
-    """Return relations to join with x, and the conditions: each row of x has at most one partner."""
+    """Return relations to join with x, and the conditions: each row of x has at most one partner, or equal ones."""
     rng = drawing.rng
-    form = pick(rng, ("one", "one", "two", "grouped", "limited"))
+    form = pick(rng, ("one", "one", "two", "grouped", "limited", "doubled"))
     if form == "one":
         return f"{drawing.source()} AS y", ["y.k = x.k", pick(rng, _JOINED).format("y")]
     if form == "two":
@@ -152,9 +184,15 @@ def _from(drawing: _Drawing) -> tuple[str, list[str]]:
         kind = pick(rng, ("JOIN", "LEFT JOIN"))
         return f"{first} AS y {kind} {second} AS z ON z.k = y.k", ["y.k = x.k", pick(rng, _JOINED).format("y")]
     source = drawing.source()
+    if form == "doubled":
+        return f"{_doubled(source)} AS y", ["y.k = x.k", pick(rng, _JOINED).format("y")]
     if form == "grouped":
         return f"(SELECT k % 10 AS k, sum(v) AS v, max(w) AS w FROM {source} GROUP BY 1) AS y", ["y.k = x.k % 10"]
     return f"(SELECT k, v, w FROM {source} ORDER BY v, k LIMIT 20) AS y", ["y.k = x.k"]
+
+
+def _doubled(source: str) -> str:
+    return f"(SELECT k, v, w FROM {source} UNION ALL SELECT k, v, w FROM {source})"
 
 
 def _updated(drawing: _Drawing) -> str:
@@ -164,6 +202,8 @@ def _updated(drawing: _Drawing) -> str:
 
 def _updated_from(drawing: _Drawing) -> str:
     relations, conditions = _from(drawing)
+    if "UNION ALL" in relations:  # PostgreSQL cannot follow a changed row that the statement itself has moved
+        drawing = replace(drawing, moves=False)
     sets = pick(drawing.rng, (drawing.assignment(), "b = x.b + y.v", "c = y.w || x.b"))
     conditions += drawing.conditions()
     return f"UPDATE {TARGET} AS x SET {sets} FROM {relations}{where(conditions)}{drawing.returned()}"
@@ -185,9 +225,11 @@ def _inserted(drawing: _Drawing) -> str:
     fresh = f"{_FRESH * drawing.number} + k"  # keys that the other session may insert, with the same values of a
     key = fresh if scene.shape == "LIST (a)" else pick(rng, ("k", fresh))
     order = pick(rng, ("", " ORDER BY k", " ORDER BY v + 1, k"))
-    rows = f"SELECT {key}, k % {GROUPS}, v, w FROM {drawing.source()} AS s{order}"
     condition = f" WHERE {drawing.condition('x')}" if chance(rng, 40) else ""
     action = pick(rng, (f"DO UPDATE SET b = x.b + excluded.b{condition}", "DO UPDATE SET c = excluded.c", "DO NOTHING"))
+    source = drawing.source()
+    source = _doubled(source) if action == "DO NOTHING" and chance(rng, 40) else source
+    rows = f"SELECT {key}, k % {GROUPS}, v, w FROM {source} AS s{order}"
     if scene.shape == "inherited" or chance(rng, 10):
         return f"INSERT INTO {drawing.target()} AS x ({COLUMNS}) {rows} ON CONFLICT DO NOTHING{drawing.returned()}"
     return f"INSERT INTO {TARGET} AS x ({COLUMNS}) {rows} ON CONFLICT ({scene.key}) {action}{drawing.returned()}"
@@ -195,7 +237,8 @@ def _inserted(drawing: _Drawing) -> str:
 
 def _merged(drawing: _Drawing) -> str:
     rng = drawing.rng
-    actions = ("UPDATE SET b = x.b + 1", "UPDATE SET b = x.b + y.v", "DELETE", "DO NOTHING")
+    assigned = (f"UPDATE SET {drawing.assignment()}" for _ in range(2))
+    actions = (*assigned, "UPDATE SET b = x.b + y.v", "DELETE", "DO NOTHING")
     clauses = [
         f"WHEN MATCHED AND {drawing.condition('x')} THEN {pick(rng, actions)}",
         f"WHEN MATCHED THEN {pick(rng, actions)}",
@@ -214,13 +257,24 @@ def _merged(drawing: _Drawing) -> str:
     return f"MERGE INTO {drawing.target()} AS x USING {source} AS y ON {condition} {' '.join(clauses)}{returned}"
 
 
+def _merged_alike(drawing: _Drawing) -> str:
+    """Return a MERGE with one action."""
+    rng = drawing.rng
+    action = pick(rng, ("UPDATE SET b = x.b + y.v", "DELETE"))
+    matched = f"WHEN MATCHED AND {drawing.condition('x')} THEN {action}"
+    return f"MERGE INTO {TARGET} AS x USING {drawing.source()} AS y ON x.k = y.k {matched}"
+
+
 def _repeated(drawing: _Drawing) -> str:
-    """Return a statement that would change a row twice: an error, if there are such rows."""
+    """Return a statement that would change a row twice: an error, if there are such rows.
+
+    Which of its partners a row meets first is no matter.
+    """
     rng = drawing.rng
     rows = f"SELECT k % {between(rng, 5, 20)} AS k, v, w FROM {drawing.source()}"
     if chance(rng, 50):
-        actions = pick(rng, ("UPDATE SET b = x.b + y.v", "DELETE"))
-        return f"MERGE INTO {TARGET} AS x USING ({rows}) AS y ON x.k = y.k WHEN MATCHED THEN {actions}"
+        action = pick(rng, ("UPDATE SET b = x.b + 1", "DELETE"))
+        return f"MERGE INTO {TARGET} AS x USING ({rows}) AS y ON x.k = y.k WHEN MATCHED THEN {action}"
     added = (
         f"INSERT INTO {TARGET} AS x ({COLUMNS}) SELECT k + {_FRESH * drawing.number + _OWN}, 1, v, w FROM ({rows}) AS y"
     )
@@ -271,6 +325,12 @@ _STATEMENTS: Weighted[tuple[str, _Make]] = Weighted(
     (10, ("inserted", _inserted)),
     (16, ("merged", _merged)),
     (12, ("locked", _locked)),
-    (3, (_REPEATED, _repeated)),
+    (4, (_REPEATED, _repeated)),
     (4, ("by_cte", _by_cte)),
 )
+_UPDATES: Weighted[_Make] = Weighted((50, _updated), (50, _updated_from))
+_CHANGES: Weighted[_Make] = Weighted(
+    (25, _updated), (20, _updated_from), (20, _deleted), (15, _deleted_using), (20, _merged_alike)
+)
+_Turn = Callable[[random.Random, Scene, int], list[Step]]
+_TURNS: Weighted[_Turn] = Weighted((84, _turn), (10, _changed_by_both), (6, catalog_turn))
