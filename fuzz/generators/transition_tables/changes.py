@@ -5,11 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fuzz.generators.choices import Weighted, between, chance, pick
-from fuzz.generators.transition_tables.scene import SOURCE, TARGET, VIEW, Scene
+from fuzz.generators.transition_tables.scene import FRESH, SOURCE, TARGET, VIEW, Scene
 from oracles.model.case import Kind, Step
 
 _NAMES = "id, k, v, t"
-_FRESH = 10000  # added to ids of the source, times the number of the statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +20,12 @@ class _Drawing:
     @property
     def added(self) -> str:
         """Return the columns of the source, with new ids."""
-        return f"id + {self.number * _FRESH}, k, v, t"
+        return f"id + {self.number * FRESH}, k, v, t"
 
     @property
     def numbered(self) -> str:
         """Return new ids for rows of the target."""
-        return f"{self.number * _FRESH} + row_number() OVER (ORDER BY id, k)"
+        return f"{self.number * FRESH} + row_number() OVER (ORDER BY id, k)"
 
     def where(self, alias: str) -> str:
         """Return a condition on rows of the target or the source."""
@@ -40,7 +39,7 @@ class _Drawing:
     @property
     def target(self) -> str:
         """Return the table, one of its members, or a view of it."""
-        others = (VIEW, *self.scene.members)
+        others = (VIEW,) if self.scene.excluded else (VIEW, *self.scene.members)
         return pick(self.rng, others) if chance(self.rng, 35) else TARGET
 
     @property
@@ -75,7 +74,7 @@ def _insert_or_update(drawing: _Drawing) -> str:
     rng = drawing.rng
     if not drawing.scene.unique:
         return _insert(drawing)
-    new = f"CASE WHEN id % {between(rng, 2, 4)} = 0 THEN id + {drawing.number * _FRESH} ELSE id END"
+    new = f"CASE WHEN id % {between(rng, 2, 4)} = 0 THEN id + {drawing.number * FRESH} ELSE id END"
     where = f" WHERE {drawing.where('a')}" if chance(rng, 30) else ""
     action = pick(rng, (f"UPDATE SET v = a.v + excluded.v{where}", "UPDATE SET t = excluded.t || '!'", "NOTHING"))
     rows = f"SELECT {new}, k, v, t FROM {SOURCE} AS s WHERE {drawing.where('s')}"
@@ -85,7 +84,7 @@ def _insert_or_update(drawing: _Drawing) -> str:
 def _copy(drawing: _Drawing) -> Step:
     rng, domain = drawing.rng, drawing.scene.domain
     count, step = between(rng, 1, drawing.scene.rows), between(rng, 1, 3)
-    first = drawing.number * _FRESH
+    first = drawing.number * FRESH
     lines = [f"{first + n}\t{n // step % domain}\t{n % 10}\tt{n}\n" for n in range(count)]
     where = f" WHERE {drawing.where(TARGET)}" if chance(rng, 30) else ""
     sql = f"COPY {TARGET} ({_NAMES}) FROM STDIN{where}"
@@ -136,9 +135,11 @@ def _merge(drawing: _Drawing) -> str:
     if chance(rng, 25):
         clauses.append(f"WHEN NOT MATCHED BY SOURCE AND {drawing.where('a')} THEN {pick(rng, actions)}")
     if inserts:
-        values = f"s.id + {drawing.number * _FRESH}, s.k, s.v, s.t"
+        values = f"s.id + {drawing.number * FRESH}, s.k, s.v, s.t"
         clauses.append(f"WHEN NOT MATCHED THEN INSERT ({_NAMES}) VALUES ({values})")
-    return f"MERGE INTO {target} AS a USING {source} ON a.id = s.id {' '.join(clauses)}"
+    excluding = f" AND a.id < {FRESH}" if drawing.scene.excluded else ""
+    returned = " RETURNING merge_action(), a.id, a.v, s.k" if chance(rng, 50) else ""
+    return f"MERGE INTO {target} AS a USING {source} ON a.id = s.id{excluding} {' '.join(clauses)}{returned}"
 
 
 def _several(drawing: _Drawing) -> str:
