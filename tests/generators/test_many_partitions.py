@@ -58,6 +58,7 @@ def test_scenes_have(scenes: str, pattern: str) -> None:
         *("FOR (NO KEY )?UPDATE OF", "FOR (KEY )?SHARE OF", r"OVER \(PARTITION BY a\d+\.k", r"GROUP BY a\d+\.k"),
         *("ORDER BY", "DISTINCT", "EXECUTE kept", "DETACH PARTITION", "NO INHERIT", "force_generic_plan", r"\ba12\b"),
         *(r"y\.ctid = x\.ctid", r"ORDER BY 1, 2.* ORDER BY q\.s"),
+        *(r"UPDATE r\d AS x SET i2", r"DELETE FROM r\d", r"MERGE INTO r\d", r"REFERENCES r\d_1\)"),
     ],
 )
 def test_statements_have(statements: str, pattern: str) -> None:

@@ -1,7 +1,7 @@
 """Generator `many_partitions`: joins of tables with up to 1024 children over equivalence classes with many members.
 
 DDL on children, done and undone, invalidates cached plans. Queries sort and group by members of a class, use window
-functions over them, and lock rows.
+functions over them, and lock rows. Changes are rolled back.
 """
 
 import random
@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, pick, shuffled
 from fuzz.generators.generator import Generator, Scale
+from fuzz.generators.many_partitions.changes import changed, moved_below_key
 from fuzz.generators.many_partitions.scene import INDEXED, Parent, Scene, children, draw_scene
 from fuzz.generators.many_partitions.trees import Tree, draw_tree
 from fuzz.generators.sql.queries import Select, ended
@@ -228,5 +229,12 @@ def _value(rng: random.Random, scene: Scene) -> int:
 
 
 ACTIONS: Weighted[Callable[[random.Random, Scene, int], tuple[Step, ...]]] = Weighted(
-    (80, _query_action), (10, _prepared_action), (2, _by_ctid), (2, _along_key), (2, _volatile_order), (4, _other_order)
+    (67, _query_action),
+    (10, _prepared_action),
+    (8, changed),
+    (5, moved_below_key),
+    (4, _other_order),
+    (2, _by_ctid),
+    (2, _along_key),
+    (2, _volatile_order),
 )
