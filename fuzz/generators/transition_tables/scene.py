@@ -5,7 +5,7 @@ all triggers, so that a reduced case has both kinds or none.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -114,7 +114,12 @@ def _partitioned(rng: random.Random, columns: list[str], domain: int, scale: Sca
                 yield f"{name}_{inner}", _partition(rng, columns, name, f"{name}_{inner}", part)
 
 
-_TREES = {"plain": _plain, "inherited": _inherited, "excluded": _excluded, "partitioned": _partitioned}
+_TREES: dict[str, Callable[[random.Random, list[str], int, Scale], _Created]] = {
+    "plain": _plain,
+    "inherited": _inherited,
+    "excluded": _excluded,
+    "partitioned": _partitioned,
+}
 
 
 def _partition(
