@@ -20,6 +20,7 @@ from fuzz.generators.concurrent_changes.scene import (
     INSTEAD,
     LOG,
     MOVED,
+    SOURCES,
     TARGET,
     VIEW,
     Scene,
@@ -176,11 +177,12 @@ _NO_ERROR: Final = Weighted((50, ""), (50, "{changed}"))
 def _from(drawing: _Drawing) -> tuple[str, list[str]]:
     """Return relations to join with x, and the conditions: each row of x has at most one partner, or equal ones."""
     rng = drawing.rng
-    form = pick(rng, ("one", "one", "two", "grouped", "limited", "doubled"))
+    form = pick(rng, ("one", "one", "two", "two", "grouped", "limited", "doubled"))
     if form == "one":
         return f"{drawing.source()} AS y", ["y.k = x.k", pick(rng, _JOINED).format("y")]
     if form == "two":
-        first, second = some(rng, drawing.scene.sources, 2)
+        foreign = [each for each in drawing.scene.sources if each not in SOURCES]  # their join is sent as one
+        first, second = some(rng, foreign if foreign and chance(rng, 60) else drawing.scene.sources, 2)
         kind = pick(rng, ("JOIN", "LEFT JOIN"))
         return f"{first} AS y {kind} {second} AS z ON z.k = y.k", ["y.k = x.k", pick(rng, _JOINED).format("y")]
     source = drawing.source()

@@ -46,7 +46,7 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     """Return a random scene. The simplest one has a plain table without row triggers."""
     shape, rows = _SHAPES.pick(rng), between(rng, 1, min(scale.rows, _MOST_ROWS))
     key = "k, a" if shape == "LIST (a)" else "k"
-    foreign = tuple(f"f{source}" for source in SOURCES) if chance(rng, 30) else ()
+    foreign = tuple(f"f{source}" for source in SOURCES) if chance(rng, 40) else ()
     steps = [
         *loopback.ELSEWHERE,
         *_TABLES[shape](rng),

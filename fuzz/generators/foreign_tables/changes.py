@@ -11,23 +11,25 @@ from collections.abc import Callable, Sequence
 from fuzz.generators import loopback
 from fuzz.generators.choices import Weighted, between, chance, pick, some
 from fuzz.generators.foreign_tables.conditions import condition
+from fuzz.generators.foreign_tables.ctes import by_cte
 from fuzz.generators.foreign_tables.nested import nested_change
 from fuzz.generators.foreign_tables.queries import digest, ordered, query
 from fuzz.generators.foreign_tables.refusals import refused
 from fuzz.generators.foreign_tables.scene import (
     COLUMNS,
+    FRESH,
     NEAR,
     Relation,
     Scene,
     Sort,
     analyzed,
+    draw_target,
     remote_of,
     values,
 )
 from fuzz.generators.sql.predicates import where
 from oracles.model.case import Kind, Step
 
-_FRESH = 100_000  # new keys of a statement begin at its number times this
 _SETS = (
     "c = c + 1", "b = upper(b)", "d = d + 1", "c = k / 2, d = NULL", "e = ARRAY[a, k]", "c = DEFAULT",
     "b = CASE WHEN a > 3 THEN 'z' ELSE b END", "b = 'w' || k % 5", "e[1] = a", "d = NULL",
@@ -59,17 +61,6 @@ def _returned(rng: random.Random, forms: Sequence[str] = _RETURNED) -> str:
     return f" RETURNING {pick(rng, forms).format('x')}" if chance(rng, 50) else ""
 
 
-def _target(rng: random.Random, scene: Scene) -> Relation:
-    """Return a relation to update, mostly a foreign table."""
-    changeable = _changeable(scene)
-    foreign = [each for each in changeable if each.server]
-    return pick(rng, foreign if foreign and chance(rng, 70) else changeable)
-
-
-def _changeable(scene: Scene) -> list[Relation]:
-    return [each for each in scene.relations if each.changeable]
-
-
 def _where(rng: random.Random, scene: Scene, alias: str = "x") -> str:
     return where([condition(rng, scene, alias) for _ in range(_CONDITIONS.pick(rng))])
 
@@ -77,7 +68,7 @@ def _where(rng: random.Random, scene: Scene, alias: str = "x") -> str:
 def _inserted(rng: random.Random, scene: Scene, number: int) -> str:
     """Return an INSERT of new rows, one or many, or of keys of which some exist, with ON CONFLICT DO NOTHING."""
     target = pick(rng, scene.foreign if chance(rng, 70) else scene.relations)
-    rows, key = pick(rng, (1, between(rng, 2, 12), between(rng, 2, 120))), f"{_FRESH * number} + g"
+    rows, key = pick(rng, (1, between(rng, 2, 12), between(rng, 2, 120))), f"{FRESH * number} + g"
     conflict = ""
     if target.keyed and chance(rng, 40):
         key, conflict = f"g * {between(rng, 1, 3)}", " ON CONFLICT DO NOTHING"
@@ -86,7 +77,7 @@ def _inserted(rng: random.Random, scene: Scene, number: int) -> str:
     returned = _returned(rng)
     if rows == 1 and not conflict and chance(rng, 50):
         default = "k" if chance(rng, 20) else "k, a, b"
-        given = f"{_FRESH * number}" if default == "k" else f"{_FRESH * number}, {rng.randrange(8)}, 'v1'"
+        given = f"{FRESH * number}" if default == "k" else f"{FRESH * number}, {rng.randrange(8)}, 'v1'"
         return f"INSERT INTO {target.name} AS x ({default}) VALUES ({given}){returned}"
     rows_of = f"SELECT {values(rng, key, scene.repeat)} FROM generate_series(1, {rows}) AS g"
     return f"INSERT INTO {target.name} AS x ({COLUMNS}) {rows_of}{conflict}{returned}"
@@ -95,23 +86,23 @@ def _inserted(rng: random.Random, scene: Scene, number: int) -> str:
 def _copied(rng: random.Random, scene: Scene, number: int) -> str:
     """Return an INSERT of rows of another relation."""
     target, source = some(rng, scene.relations, 2)
-    rows = f"SELECT k + {_FRESH * number}, a, b, c, d, e FROM {source.name} AS y"
+    rows = f"SELECT k + {FRESH * number}, a, b, c, d, e FROM {source.name} AS y"
     first = f" {'AND' if (conditions := _where(rng, scene, 'y')) else 'WHERE'} k <= {scene.keys}"
     return f"INSERT INTO {target.name} AS x ({COLUMNS}) {rows}{conditions}{first}{_returned(rng)}"
 
 
 def _updated(rng: random.Random, scene: Scene, number: int) -> str:
-    target = _target(rng, scene)
+    target = draw_target(rng, scene)
     return f"UPDATE {target.name} AS x SET {pick(rng, _SETS)}{_where(rng, scene)}{_returned(rng, _RETURNED_ROWS)}"
 
 
 def _deleted(rng: random.Random, scene: Scene, number: int) -> str:
-    return f"DELETE FROM {_target(rng, scene).name} AS x{_where(rng, scene)}{_returned(rng, _RETURNED_ROWS)}"
+    return f"DELETE FROM {draw_target(rng, scene).name} AS x{_where(rng, scene)}{_returned(rng, _RETURNED_ROWS)}"
 
 
 def _pair(rng: random.Random, scene: Scene) -> tuple[Relation, Relation]:
     """Return a target and a source, mostly foreign tables of one server, so that the whole change is sent."""
-    target = _target(rng, scene)
+    target = draw_target(rng, scene)
     same = [each for each in scene.foreign if each.server == target.server and each.name != target.name]
     others = [each for each in scene.relations if each.name != target.name]
     return target, pick(rng, same if same and chance(rng, 70) else others)
@@ -174,20 +165,8 @@ def _merged(rng: random.Random, scene: Scene, number: int) -> str:
     return f"MERGE INTO {NEAR} AS x USING {source.name} AS y ON y.k = x.k WHEN MATCHED{more} THEN {change} {insert}"
 
 
-def _by_cte(rng: random.Random, scene: Scene, number: int) -> str:
-    """Return a statement that moves rows from one relation to another, and returns or counts them."""
-    source = _target(rng, scene)
-    target = pick(rng, [each for each in scene.relations if each.name != source.name])
-    removed = (
-        f"DELETE FROM {source.name} AS x{where([f'x.k <= {scene.keys}', condition(rng, scene, 'x')])} RETURNING x.*"
-    )
-    columns = f"k + {_FRESH * number}, a, b, c, d, e"
-    added = f"INSERT INTO {target.name} AS x ({COLUMNS}) SELECT {columns} FROM w RETURNING x.k, x.b"
-    return f"WITH w AS ({removed}), i AS ({added}) {digest('TABLE i')}"
-
-
 def _nested(rng: random.Random, scene: Scene, number: int) -> str:
-    return nested_change(rng, scene, _target(rng, scene))
+    return nested_change(rng, scene, draw_target(rng, scene))
 
 
 _CHANGES: Weighted[tuple[str, _Change]] = Weighted(
@@ -200,7 +179,7 @@ _CHANGES: Weighted[tuple[str, _Change]] = Weighted(
     (8, ("copied", _copied)),
     (7, ("moved", _moved)),
     (4, ("merged", _merged)),
-    (3, ("by_cte", _by_cte)),
+    (9, ("by_cte", by_cte)),
 )
 
 
@@ -227,10 +206,10 @@ def changes(rng: random.Random, scene: Scene, number: int) -> list[Step]:
 
 
 def _truncated(rng: random.Random, scene: Scene, number: int) -> list[Step]:
-    relations = some(rng, _changeable(scene), between(rng, 1, 2))
+    relations = some(rng, scene.changeable, between(rng, 1, 2))
     filled = relations[0].name
     names = ", ".join(relation.name for relation in relations)
-    rows = f"SELECT {values(rng, f'{_FRESH * number} + g', scene.repeat)} FROM generate_series(1, 9) AS g"
+    rows = f"SELECT {values(rng, f'{FRESH * number} + g', scene.repeat)} FROM generate_series(1, 9) AS g"
     option = pick(rng, ("", " RESTART IDENTITY", " CASCADE"))
     return [
         Step("BEGIN"),
@@ -299,7 +278,7 @@ def _prepared(rng: random.Random, scene: Scene, number: int) -> list[Step]:
             "INSERT INTO {0} AS x (k, a, b) SELECT {2} + $1 * 1000 + $2, 1, 'v1' RETURNING k",
         ),
     )
-    made = form.format(target.name, source.name, _FRESH * number + 50_000)
+    made = form.format(target.name, source.name, FRESH * number + 50_000)
     runs = [Step(f"EXECUTE p ({between(rng, 0, 7)}, {100 * turn + between(rng, 1, 99)})") for turn in range(7)]
     if chance(rng, 40):
         runs.insert(between(rng, 1, 6), _option(rng, scene))
@@ -330,9 +309,11 @@ def _other_options(rng: random.Random, scene: Scene, number: int) -> list[Step]:
 
 
 def _explained(rng: random.Random, scene: Scene, number: int) -> list[Step]:
-    """Return EXPLAIN (VERBOSE) of a change or a query. A block drops its output, which differs between arms."""
+    """Return EXPLAIN of a change or a query. A block drops its output, which differs between arms."""
     sql = _change(rng, scene, number).sql if chance(rng, 60) else ordered(rng, scene)
-    options = pick(rng, ("VERBOSE", "VERBOSE, COSTS OFF", "VERBOSE, FORMAT JSON"))
+    options = pick(
+        rng, ("VERBOSE", "COSTS OFF", "VERBOSE, FORMAT JSON", "ANALYZE, TIMING OFF", "ANALYZE, VERBOSE, TIMING OFF")
+    )
     return [Step(f"DO $$ BEGIN EXECUTE $e$EXPLAIN ({options}) {sql}$e$; END $$", tags=("explained",))]
 
 
@@ -342,8 +323,8 @@ def _analyzed(rng: random.Random, scene: Scene, number: int) -> list[Step]:
 
 def _checked(rng: random.Random, scene: Scene, number: int) -> list[Step]:
     """Return changes through a view with a check option, which all rows meet."""
-    target = _target(rng, scene)
-    rows = f"SELECT {values(rng, f'{_FRESH * number} + g', scene.repeat)} FROM generate_series(1, 5) AS g"
+    target = draw_target(rng, scene)
+    rows = f"SELECT {values(rng, f'{FRESH * number} + g', scene.repeat)} FROM generate_series(1, 5) AS g"
     return [
         Step(f"CREATE VIEW checked AS SELECT * FROM {target.name} WHERE k > 0 WITH CHECK OPTION", tags=("checked",)),
         Step(f"INSERT INTO checked AS x ({COLUMNS}) {rows}{_returned(rng, ('x.k, x.b', 'x.c'))}"),
@@ -362,7 +343,7 @@ _ACTIONS = Weighted(
     (9, _explained),
     (3, _analyzed),
     (5, _checked),
-    (5, refused),
+    (10, refused),
 )
 
 

@@ -10,7 +10,7 @@ from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, s
 from fuzz.generators.foreign_tables.conditions import condition, conditions_sent
 from fuzz.generators.foreign_tables.nested import nested
 from fuzz.generators.foreign_tables.own_objects import OWN_AGGREGATES, OWN_ORDERED
-from fuzz.generators.foreign_tables.scene import COLUMNS, LOG, NEAR, Relation, Scene, sources
+from fuzz.generators.foreign_tables.scene import COLUMNS, COSTLY, LOG, NEAR, VOLATILE, Relation, Scene, sources
 from fuzz.generators.sql.predicates import where
 from oracles.model.case import Kind, Step
 
@@ -166,6 +166,12 @@ def _projected(rng: random.Random, scene: Scene) -> _Query:
             f" WHERE EXISTS (SELECT FROM {other} AS y WHERE y.k = x.k)) AS s ON s.k = l.k ORDER BY l.k",
             f"SELECT f.k, s.b FROM {other} AS f LEFT JOIN (SELECT x.k, x.b FROM {relation} AS x"
             f" WHERE EXISTS (SELECT FROM {other} AS y WHERE y.k = x.k)) AS s ON s.k = f.k ORDER BY f.k",
+            f"SELECT s.k, f.b FROM (SELECT x.k, x.b FROM {relation} AS x WHERE EXISTS"
+            f" (SELECT FROM {other} AS y WHERE y.k = x.k)) AS s LEFT JOIN {other} AS f ON f.k = s.k ORDER BY s.k",
+            f"SELECT x.k, {COSTLY}(x.k) FROM {relation} AS x ORDER BY x.k LIMIT {few}",
+            f"SELECT x.a, {COSTLY}(x.a) FROM {relation} AS x GROUP BY x.a ORDER BY x.a LIMIT {few}",
+            f"SELECT x.a, count(*) FROM {relation} AS x GROUP BY x.a ORDER BY {VOLATILE}(x.a), x.a",
+            f"SELECT x.k, x.b FROM {relation} AS x ORDER BY x.k LIMIT {VOLATILE}({few})",
         ),
     )
     return form, True, ()
@@ -263,6 +269,8 @@ def _correlated(rng: random.Random, scene: Scene) -> _Query:
             f"SELECT l.k, (SELECT max(x.b) FROM {inner.name} AS x WHERE x.a = l.a AND {own}) FROM {NEAR} AS l",
             f"SELECT l.k, s.n, s.t FROM {NEAR} AS l, LATERAL (SELECT count(*) AS n, sum(y.k + l.k) AS t"
             f" FROM {inner.name} AS x JOIN {other.name} AS y ON y.k = x.k AND y.a < l.k) AS s",
+            f"SELECT l.k, q.s FROM {NEAR} AS l LEFT JOIN LATERAL (SELECT x.k + l.k AS s FROM {inner.name} AS x"
+            f" JOIN {other.name} AS y ON y.k = x.k WHERE x.k < 9) AS q ON true",
             f"SELECT l.k, x.b, x.c FROM {NEAR} AS l JOIN {inner.name} AS x ON x.k = l.k + l.a",
             f"SELECT l.k, s.k AS x FROM {NEAR} AS l LEFT JOIN LATERAL (SELECT x.k FROM {inner.name} AS x"
             f" WHERE {own} ORDER BY x.k LIMIT 2) AS s ON true",
@@ -282,7 +290,8 @@ def _locked(rng: random.Random, scene: Scene) -> _Query:
         sql, aliases = f"{sql} JOIN {other.name} AS y ON {_ON.pick(rng).format('x', 'y')}", ["x", "y"]
     keys = ", ".join(f"{alias}.k" for alias in aliases)
     lock = f"FOR {pick(rng, _LOCKS)} OF {pick(rng, aliases)}"
-    conditions = where(_conditions(rng, scene, aliases))
+    local = ["(x.k, y.a) < (y.k, 5)"] if others and chance(rng, 30) else []  # a condition of both that is not sent
+    conditions = where([*local, *_conditions(rng, scene, aliases)])
     return f"SELECT {keys}, x.b FROM {sql}{conditions}{_order(rng, aliases)} {lock}", True, ()
 
 
@@ -303,7 +312,7 @@ def _log(rng: random.Random, scene: Scene) -> _Query:
 _QUERIES = Weighted(
     (22, ("ordered", _ordered)),
     (14, ("digested", _digested)),
-    (8, ("projected", _projected)),
+    (13, ("projected", _projected)),
     (18, ("grouped", _grouped)),
     (8, ("filtered", _filtered)),
     (8, ("nested", _nested)),

@@ -82,11 +82,16 @@ def _without_columns(rng: random.Random, scene: Scene) -> list[Step]:
         Step("INSERT INTO empty DEFAULT VALUES"),
         Step("SELECT count(*) FROM empty", Kind.QUERY),
         Step("ANALYZE empty"),
+        Step("CREATE SCHEMA imported"),
+        Step(f"IMPORT FOREIGN SCHEMA duel LIMIT TO (r_empty) FROM SERVER {server} INTO imported"),
+        Step("SELECT count(*) FROM imported.r_empty", Kind.QUERY),
+        Step("DROP SCHEMA imported CASCADE"),
         Step("CREATE TABLE r_wrong (k int, b text)"),
         Step(loopback.foreign_table("wrong", "(k int, b int)", "r_wrong", server=server)),
         Step("INSERT INTO r_wrong VALUES (1, 'x')"),
         Step("ANALYZE wrong", may_fail=True),
         Step("UPDATE wrong SET k = 2 RETURNING b", may_fail=True),
+        Step("DELETE FROM wrong WHERE k::text <> '7' RETURNING b", may_fail=True),  # row by row
         Step("DROP FOREIGN TABLE empty, wrong"),
         Step("DROP TABLE r_empty, r_wrong"),
     ]
@@ -102,7 +107,31 @@ def _divided(rng: random.Random, scene: Scene) -> list[Step]:
     return steps
 
 
-_REFUSALS = Weighted((25, _forbidden), (25, _wrong_type), (30, _moved_between), (10, _without_columns), (10, _divided))
+def _absent(rng: random.Random, scene: Scene) -> list[Step]:
+    """Return statements about a foreign table without a remote one, and about schemas that cannot be imported."""
+    server = pick(rng, scene.foreign).server
+    used = (
+        "SELECT k FROM absent WHERE k = 1",
+        "INSERT INTO absent VALUES (1, 'x')",
+        "UPDATE absent SET b = 'y' WHERE k = 1",
+        "DELETE FROM absent WHERE k = 1 AND k::text <> '7'",
+        "ANALYZE absent",
+    )
+    imported = (f"duel FROM SERVER {server} INTO imported OPTIONS (nonsense 'true')",
+                f"absent FROM SERVER {server} INTO imported")  # fmt: skip
+    return [
+        Step(loopback.foreign_table("absent", "(k int, b text)", "r_absent", server=server)),
+        *(Step(sql, may_fail=True) for sql in used if chance(rng, 60)),
+        Step("DROP FOREIGN TABLE absent"),
+        Step("CREATE SCHEMA imported"),
+        Step(f"IMPORT FOREIGN SCHEMA {pick(rng, imported)}", may_fail=True),
+        Step("DROP SCHEMA imported"),
+    ]
+
+
+_REFUSALS = Weighted(
+    (22, _forbidden), (18, _wrong_type), (22, _moved_between), (14, _without_columns), (12, _divided), (12, _absent)
+)
 
 
 def refused(rng: random.Random, scene: Scene, _number: int) -> list[Step]:

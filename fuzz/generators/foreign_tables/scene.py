@@ -23,6 +23,8 @@ _C: Final = ' COLLATE "C"'
 COLUMNS: Final = "k, a, b, c, d, e"
 NEAR: Final = "near"  # name of the local table
 LOG: Final = "log"  # name of the table that local triggers fill
+COSTLY, VOLATILE = "costly", "same"  # names of functions that return their argument
+FRESH: Final = 100_000  # new keys of a statement begin at its number times this
 
 _TYPES: Final = {
     "k": "int NOT NULL", "a": "int", "b": "text{}", "c": "numeric(10, 2) DEFAULT 1", "d": "date", "e": "int[]"
@@ -51,14 +53,18 @@ _TABLE_OPTIONS: Final = (
 _INTERVALS: Final = "SET IntervalStyle = 'sql_standard'"
 _FUNCTIONS: Final = (
     "CREATE FUNCTION touched() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-    " IF TG_OP = 'DELETE' THEN RETURN CASE WHEN OLD.c % 9 = 4 THEN NULL ELSE OLD END; END IF;"
+    " IF TG_OP = 'DELETE' THEN RETURN CASE WHEN OLD.c % 3 = 1 THEN NULL ELSE OLD END; END IF;"
     " IF NEW.c % 9 = 4 THEN RETURN NULL; END IF;"
     " NEW.c := NEW.c + 1; RETURN NEW; END $$",
     f"CREATE TABLE {LOG} (op text, k int, c numeric)",
     "CREATE FUNCTION noted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF TG_OP <> 'INSERT' THEN"
     f" INSERT INTO {LOG} VALUES (TG_OP, OLD.k, OLD.c); END IF; IF TG_OP <> 'DELETE' THEN"
     f" INSERT INTO {LOG} VALUES (TG_OP, NEW.k, NEW.c); END IF; RETURN NULL; END $$",
+    # Functions that the planner postpones, must not move, or does not know the result of.
+    f"CREATE FUNCTION {COSTLY}(int) RETURNS int IMMUTABLE COST 100000 LANGUAGE plpgsql AS 'BEGIN RETURN $1; END'",
+    f"CREATE FUNCTION {VOLATILE}(int) RETURNS int VOLATILE LANGUAGE plpgsql AS 'BEGIN RETURN $1; END'",
 )
+_TOUCHED: Final = "CREATE TRIGGER touches BEFORE {} ON {} FOR EACH ROW EXECUTE FUNCTION touched()"
 
 
 class Sort(StrEnum):
@@ -104,6 +110,11 @@ class Scene:
         return tuple(each for each in self.relations if each.server)
 
     @property
+    def changeable(self) -> tuple[Relation, ...]:
+        """Return the relations that UPDATE, DELETE and TRUNCATE may change."""
+        return tuple(each for each in self.relations if each.changeable)
+
+    @property
     def trees(self) -> tuple[Relation, ...]:
         """Return the partitioned tables."""
         return tuple(each for each in self.relations if each.sort is Sort.TREE)
@@ -114,6 +125,12 @@ def sources(rng: random.Random, scene: Scene, count: int) -> tuple[Relation, ...
     server = pick(rng, scene.foreign).server
     same = tuple(each for each in scene.foreign if each.server == server)
     return some(rng, same if len(same) >= count and chance(rng, 65) else scene.relations, count)
+
+
+def draw_target(rng: random.Random, scene: Scene) -> Relation:
+    """Return a relation to update, mostly a foreign table."""
+    foreign = [each for each in scene.changeable if each.server]
+    return pick(rng, foreign if foreign and chance(rng, 70) else scene.changeable)
 
 
 def draw_scene(rng: random.Random, scale: Scale) -> Scene:
@@ -134,6 +151,7 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
             if chance(rng, 55)
         ]
     steps += [Step(f"CREATE TABLE {NEAR} ({_columns(_C)}, PRIMARY KEY (k))"), _filled(rng, NEAR, keys, repeat)]
+    steps += [Step(_TOUCHED.format("INSERT OR UPDATE OR DELETE", NEAR))] if chance(rng, 35) else []
     relations = []
     for number in range(1, min(_FOREIGN.pick(rng), max(2, scale.relations)) + 1):
         relation, made = _foreign(rng, f"f{number}")
@@ -186,7 +204,7 @@ def _created(rng: random.Random, relation: Relation, collation: str, *, generate
     if chance(rng, 40):
         yield Step(f"CREATE INDEX ON {base} ({_there(pick(rng, ('a', 'b', 'k')), renamed)})")
     if chance(rng, 25):
-        event = pick(rng, ("INSERT", "UPDATE", "INSERT OR UPDATE", "DELETE"))
+        event = pick(rng, ("INSERT", "UPDATE", "INSERT OR UPDATE", "DELETE", "UPDATE OR DELETE"))
         yield Step(f"CREATE TRIGGER changes BEFORE {event} ON {base} FOR EACH ROW EXECUTE FUNCTION touched()")
     if relation.sort is Sort.VIEW:
         yield Step(f"CREATE VIEW {there} AS SELECT * FROM {base}")
@@ -248,7 +266,7 @@ def _after(rng: random.Random, relation: Relation) -> Iterator[Step]:
         event = pick(rng, ("INSERT", "UPDATE", "DELETE"))
         # A trigger of the local partition alone makes pending batches of foreign ones be sent first.
         table = f"{name}_1" if relation.sort is Sort.TREE and chance(rng, 50) else name
-        yield Step(f"CREATE TRIGGER touches BEFORE {event} ON {table} FOR EACH ROW EXECUTE FUNCTION touched()")
+        yield Step(_TOUCHED.format(event, table))
     if chance(rng, 50):
         yield analyzed(relation)
 
