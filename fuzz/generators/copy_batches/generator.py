@@ -97,11 +97,12 @@ WRITTEN: Weighted[Callable[[random.Random], written.WrittenCopy]] = Weighted(
 )
 
 
-def _written(rng: random.Random) -> tuple[Step, ...]:
+def _written(rng: random.Random, queries: int) -> tuple[Step, ...]:
     """Return small COPYs of irregular data and of unusual tables, queries of the rows, and COPYs of constants."""
-    copies = tuple(WRITTEN.pick(rng)(rng).step for _ in range(between(rng, 5, 11)))
-    unusual = tuple(step for _ in range(between(rng, 1, 3)) for step in shapes.make_shape(rng))
-    outputs = tuple(encoded_output(rng) for _ in range(between(rng, 1, 3)))
+    most, few = max(1, queries * 3 // 8), max(1, queries // 10)
+    copies = tuple(WRITTEN.pick(rng)(rng).step for _ in range(between(rng, max(1, most // 2), most)))
+    unusual = tuple(step for _ in range(between(rng, 1, few)) for step in shapes.make_shape(rng))
+    outputs = tuple(encoded_output(rng) for _ in range(between(rng, 1, few)))
     return (*copies, *written.contents(copies), *unusual, *outputs)
 
 
@@ -137,7 +138,7 @@ class CopyBatches(Generator):
             steps += made
         if chance(rng, 60):
             begin(rng, Stream.ACTION)
-            steps += _written(rng)
+            steps += _written(rng, scale.queries)
         steps += tuple(make_check(rng, state, table) for table in state.tables)
         return Case(self.name, (*needed(scene + steps), *scene), steps)
 

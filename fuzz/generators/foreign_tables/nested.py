@@ -41,7 +41,7 @@ _CHANGES: Final = (
 
 
 def nested(rng: random.Random, scene: Scene) -> str:
-    """Return a query in total order."""
+    """Return a query, in total order if it has several rows."""
     return _filled(rng, pick(rng, _QUERIES), sources(rng, scene, 3))
 
 

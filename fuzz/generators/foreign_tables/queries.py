@@ -194,7 +194,8 @@ def _filtered(rng: random.Random, scene: Scene) -> _Query:
 
 
 def _nested(rng: random.Random, scene: Scene) -> _Query:
-    return nested(rng, scene), True, ()
+    sql = nested(rng, scene)
+    return sql, "ORDER BY" in sql, ()
 
 
 def _aggregates(scene: Scene) -> Sequence[str]:
