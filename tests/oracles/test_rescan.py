@@ -7,7 +7,7 @@ import pytest
 from oracles.model.case import Step
 from oracles.model.observation import CaseObservation, ResultColumn, Run
 from oracles.model.oracle import NotApplicable
-from oracles.rescan import RESCANNED, Rescan, rescanned
+from oracles.rescan import RESCANNED, Rescan, rescanned, rescanned_with_hidden_limits
 from tests.oracles.observed import agreed, case, finding, judged, ok, query, seen
 
 TABLE = Step("CREATE TABLE a (x int, y numeric)")
@@ -31,6 +31,11 @@ def within(sql: str) -> str:
 )
 def test_the_query_stays_as_it_is_within_its_executions(sql: str) -> None:
     assert rescanned(sql).endswith(within(sql).removeprefix("FROM"))
+
+
+def test_a_limit_between_the_query_and_the_other_one_hides_it() -> None:
+    sql, hidden = "SELECT x FROM a", "SELECT * FROM (SELECT x FROM a) AS q OFFSET (SELECT 0)"
+    assert rescanned_with_hidden_limits(sql) == rescanned(sql).replace(sql, hidden)
 
 
 def test_the_subquery_of_aggregates_is_executed_again() -> None:
@@ -89,4 +94,16 @@ def test_rows_that_the_last_execution_lacks_are_a_finding() -> None:
 
     found = finding(judged(Rescan(), tested, respond)[:1])
     assert (found.oracle, found.origin) == ("rescan", "rows change when the plan is executed again")
-    assert [each.sql for each in found.evidence] == [rescanned("SELECT x FROM a")]
+    assert [each.sql for each in found.evidence] == [rescanned_with_hidden_limits("SELECT x FROM a")]
+
+
+def test_rows_that_change_under_limits_only_are_a_finding_without_workers() -> None:
+    tested = case(query("SELECT x FROM a"), TABLE, samples=(RESCANNED,))
+
+    def respond(run: Run) -> CaseObservation:
+        lacks = run.arm == "patched" and dict(run.instead).get(0) == rescanned("SELECT x FROM a")
+        return seen(replace(ok("1", *(() if lacks else ("2",))), columns=(ResultColumn("x", "23"),)), ok())
+
+    found = finding(judged(Rescan(), tested, respond)[:1])
+    assert found.origin == "rows change when a limited plan is executed again"
+    assert "max_parallel_workers_per_gather" in str(found.evidence)
