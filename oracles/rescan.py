@@ -30,14 +30,15 @@ from oracles.sql.core import with_derived_rows
 CACHED: Final = 4096  # statements
 RESCANNED: Final = Sample("rescanned", 32)
 _ALL: Final = 1_000_000_000  # more rows than any query has
-# Rows that an execution reads, and rows of these that are skipped. No two are equal, because Memoize would return the
-# rows of the first.
-_EXECUTIONS: Final = f"(0, 1), (1, 1), (NULL, {_ALL}), (2, 2), (NULL, 0)"
+# Rows that an execution reads, rows of these that are skipped, and 0. No two are equal, because Memoize would return
+# the rows of the first.
+_EXECUTIONS: Final = f"(0, 1, 0), (1, 1, 0), (NULL, {_ALL}, 0), (2, 2, 0), (NULL, 0, 0)"
 _RESCANNED: Final = (
-    f"SELECT q.* FROM (VALUES {_EXECUTIONS}) AS again (n, skipped) "
+    f"SELECT q.* FROM (VALUES {_EXECUTIONS}) AS again (n, skipped, none) "
     "CROSS JOIN LATERAL (SELECT * FROM (SELECT * FROM (SELECT) AS q LIMIT again.n) AS q OFFSET again.skipped) AS q"
 )
-_HIDING: Final = "SELECT * FROM (SELECT) AS q OFFSET (SELECT 0)"  # a Limit, to which another one does not pass its own
+# The plan of this OFFSET has a Limit node, to which the node of another LIMIT does not pass its own.
+_HIDING: Final = "SELECT * FROM (SELECT) AS q OFFSET again.none"
 _SERIAL: Final = Mode("serial", (("max_parallel_workers_per_gather", "0"),))
 
 
