@@ -115,7 +115,8 @@ def _absent(rng: random.Random, scene: Scene) -> list[Step]:
         "INSERT INTO absent VALUES (1, 'x')",
         "UPDATE absent SET b = 'y' WHERE k = 1",
         "DELETE FROM absent WHERE k = 1 AND k::text <> '7'",
-        "ANALYZE absent",
+        # The session catches its error, which quotes a remote query that differs between arms.
+        "DO $$ BEGIN ANALYZE absent; EXCEPTION WHEN undefined_table THEN RAISE NOTICE '%', SQLSTATE; END $$",
     )
     imported = (f"duel FROM SERVER {server} INTO imported OPTIONS (nonsense 'true')",
                 f"absent FROM SERVER {server} INTO imported")  # fmt: skip
