@@ -25,11 +25,11 @@ from fuzz.servers.account import server_account
 from fuzz.servers.build import Build
 from fuzz.servers.coverage import PROFILES
 from fuzz.servers.flavor import PROFILE_FILE
-from fuzz.servers.limits import repeated_after
 from fuzz.servers.owners import remove_segment_of
 from fuzz.servers.processes import cpu_seconds_in, kill_all_in, runs_in
 from fuzz.servers.settings import FUZZING, HBA, ident, lines
 from fuzz.servers.template import copy_data, template
+from fuzz.servers.timers import repeated_after
 
 PROBE = "pgduel_probe"
 _SOCKET_LIMIT = 107 - len("/.s.PGSQL.65535")

@@ -8,11 +8,9 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from threading import Event, Timer
 from typing import IO, Final
 
 from filelock import FileLock
@@ -25,6 +23,7 @@ from fuzz.servers.edges.compiling import edge_options
 from fuzz.servers.flavor import Flavor
 from fuzz.servers.objects import Workplace
 from fuzz.servers.processes import kill_family
+from fuzz.servers.timers import ended_after
 
 _TOOLS = ("meson", "ninja", "ccache", "bison", "flex", "perl", "pkg-config")
 _STATISTICS = "build/ccache.log"
@@ -219,32 +218,15 @@ def run_step(command: Sequence[str], place: Path, environment: Mapping[str, str]
     ):
         output.write(f"$ {' '.join(command)}\n")
         try:
-            with _time_limit(process.pid, log):  # a patch may have a script that waits
+            with ended_after(_STEP_SECONDS, partial(kill_family, process.pid)) as over:  # a script may wait for ever
                 _follow(process.stdout or output, output, report)
         except BaseException:  # on an interrupt, the compilers must end too
             process.terminate()
             raise
-    if process.returncode:
-        raise _failure(log)
-
-
-@contextmanager
-def _time_limit(pid: int, log: Path) -> Iterator[None]:
-    """Kill a process and its children after the limit. Raises CompileError then."""
-    over = Event()
-
-    def end() -> None:
-        over.set()
-        kill_family(pid)
-
-    timer = Timer(_STEP_SECONDS, end)
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
     if over.is_set():
         raise CompileError(f"the source does not compile: it takes over {_STEP_SECONDS:g} s; see {log}")
+    if process.returncode:
+        raise _failure(log)
 
 
 def _follow(output: IO[str], log: IO[str], report: Report) -> None:

@@ -4,17 +4,17 @@ A build may hang anywhere: in initdb, at its start, in any query. The memory lim
 files count as memory. So the server's temporary files must go to the disk, and must be read from there again.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import Final
 
 from fuzz.errors import ServerError
 from fuzz.servers.build import Build
 from fuzz.servers.processes import kill_all_in, kill_all_of
+from fuzz.servers.timers import ended_after, repeated_after
 
-_PAUSE: Final = 5.0  # seconds between two searches for servers that were started after the limit
 # Directory of groups, and file of the limit in bytes: for control groups of version 1 and 2.
 _HIERARCHIES: Final = (
     (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
@@ -38,34 +38,13 @@ def programs_limited(directories: Sequence[Path], seconds: float) -> Iterator[Ev
 
     Yield an event that is set then.
     """
-    over = Event()
 
     def kill() -> None:
-        over.set()
         for directory in directories:
             kill_all_in(directory)
 
-    with repeated_after(seconds, kill):
+    with ended_after(seconds, kill) as over:
         yield over
-
-
-@contextmanager
-def repeated_after(seconds: float, action: Callable[[], None]) -> Iterator[None]:
-    """Call `action` after `seconds`, and again until this context ends."""
-    ended = Event()
-    watching = Thread(target=_watch, args=(seconds, action, ended), daemon=True)
-    watching.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        watching.join()
-
-
-def _watch(seconds: float, action: Callable[[], None], ended: Event) -> None:
-    while not ended.wait(seconds):
-        action()
-        seconds = _PAUSE
 
 
 @contextmanager

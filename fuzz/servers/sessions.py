@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import psycopg
 
-from fuzz.servers.limits import repeated_after
+from fuzz.servers.timers import repeated_after
 
 _CONNECT_SECONDS: Final = 30
 _SECONDS: Final = 300.0  # of a whole session, which may load data on a busy machine

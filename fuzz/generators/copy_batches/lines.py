@@ -14,44 +14,41 @@ _NONE = ""  # no line before
 _NEWLINES: Final = (_LF, _CRLF, _CR)
 _ANY: Final = (_NONE, *_NEWLINES)
 
-# Ends of data, each with the newlines of the line before after which COPY fails.
-_TEXT_ENDS: Final = (
+# Ends of data, each with the newlines of the line before after which COPY fails. First those of both formats.
+_END_MARKERS: Final = (
     ("\\.\n", (_CRLF, _CR)),
     ("\\.\r\n", (_LF,)),
     ("\\.\r", (_LF, _CRLF)),
     ("\\.\r\r", (_LF, _CRLF)),
     ("\\.\rx", (_LF, _CRLF)),
     ("\\.\nignored\r\\.", (_CRLF, _CR)),
-    ("\\.", _ANY),
-    ("\\.x\n", _ANY),
-    ("b\\.\n", (_CRLF, _CR)),
-    ("b\\.\r\n", (_LF,)),
+)
+_LAST_LINES: Final = (
     ("b\n", (_CRLF, _CR)),
     ("b\r", (_LF, _CRLF)),
     ("b\rc\n", (_LF, _CRLF, _CR, _NONE)),
     ("b\r\n", (_LF, _CR)),
     ("b", ()),
+)
+_TEXT_ENDS: Final = (
+    *_END_MARKERS,
+    ("\\.", _ANY),
+    ("\\.x\n", _ANY),
+    ("b\\.\n", (_CRLF, _CR)),
+    ("b\\.\r\n", (_LF,)),
+    *_LAST_LINES,
     ("b\\", ()),
     ("b\\\n", ()),
     ("b\\\r", ()),
     ("b\\\r\n", (_CRLF, _CR)),
 )
 _CSV_ENDS: Final = (
-    ("\\.\n", (_CRLF, _CR)),
-    ("\\.\r\n", (_LF,)),
-    ("\\.\r", (_LF, _CRLF)),
-    ("\\.\r\r", (_LF, _CRLF)),
-    ("\\.\rx", (_LF, _CRLF)),
-    ("\\.\nignored\r\\.", (_CRLF, _CR)),
+    *_END_MARKERS,
     ("\\.", ()),
     ("\\.x\n", (_CRLF, _CR)),
     ("b\\.\n", (_CRLF, _CR)),
     ("b\\.\r\n", (_LF, _CR)),
-    ("b\n", (_CRLF, _CR)),
-    ("b\r", (_LF, _CRLF)),
-    ("b\rc\n", (_LF, _CRLF, _CR, _NONE)),
-    ("b\r\n", (_LF, _CR)),
-    ("b", ()),
+    *_LAST_LINES,
     ("\\", ()),
     ("b\\", ()),
     ('"b\r\nc\rd\ne"', ()),

@@ -29,7 +29,7 @@ HELPERS: Final = (
 )
 
 
-def _written(rng: random.Random, written: WrittenCopy, query: str) -> tuple[Step, ...]:
+def _written(written: WrittenCopy, query: str) -> tuple[Step, ...]:
     return written.step, Step(query, Kind.QUERY)
 
 
@@ -43,7 +43,7 @@ def _no_columns(rng: random.Random) -> tuple[Step, ...]:
     options = f"FORMAT {form}{', HEADER match' if form != 'binary' and not fails and chance(rng, 30) else ''}"
     out = f"COPY no_columns TO STDOUT WITH (FORMAT {pick(rng, ('text', 'csv, HEADER', 'binary'))})"
     written = WrittenCopy("no_columns", options, data, "no_columns", fails)
-    return (*_written(rng, written, "SELECT count(*) FROM no_columns"), Step(out, Kind.COPY_OUT, tags=("copy.out",)))
+    return (*_written(written, "SELECT count(*) FROM no_columns"), Step(out, Kind.COPY_OUT, tags=("copy.out",)))
 
 
 def _many_columns(rng: random.Random) -> tuple[Step, ...]:
@@ -52,7 +52,7 @@ def _many_columns(rng: random.Random) -> tuple[Step, ...]:
     fields = _MANY if not listed else 2
     lines = ["\t".join(str(number) for _ in range(fields)) for number in numbers]
     written = WrittenCopy(f"many_columns{listed}", "", "\n".join(lines).encode(), "many_columns")
-    return _written(rng, written, "SELECT n, c7, c135 FROM many_columns")
+    return _written(written, "SELECT n, c7, c135 FROM many_columns")
 
 
 def _volatile(rng: random.Random) -> tuple[Step, ...]:
@@ -61,7 +61,7 @@ def _volatile(rng: random.Random) -> tuple[Step, ...]:
         (("ticking (s)", "a", ""), ("ticking", "D\tD\ta", "DEFAULT 'D'"), ("ticking (m, s)", "D\ta", "DEFAULT 'D'")),
     )
     data = f"{line}\n" * between(rng, 1, 40)
-    return _written(rng, WrittenCopy(target, options, data.encode(), "volatile"), "SELECT n, m, s FROM ticking")
+    return _written(WrittenCopy(target, options, data.encode(), "volatile"), "SELECT n, m, s FROM ticking")
 
 
 def _filling(rng: random.Random) -> tuple[Step, ...]:
@@ -71,7 +71,7 @@ def _filling(rng: random.Random) -> tuple[Step, ...]:
     form = pick(rng, ("DELIMITER ','", "FORMAT csv"))
     data = "\n".join(pick(rng, lines) for _ in range(between(rng, 2, 6)))
     written = WrittenCopy("filling", f"{form}, NULL 'null', ON_ERROR ignore{verbosity}", data.encode(), "filling")
-    steps = _written(rng, written, "SELECT id, v FROM filling")
+    steps = _written(written, "SELECT id, v FROM filling")
     if not chance(rng, 40):
         return steps
     return Step("SET client_min_messages = error"), *steps, Step("RESET client_min_messages")
@@ -81,7 +81,7 @@ def _partition(rng: random.Random) -> tuple[Step, ...]:
     """Return a COPY into a partition, perhaps with a row of another partition."""
     fails = chance(rng, 40)
     data = "1\ta\n" * between(rng, 0, 40) + ("2\tb\n" if fails else "1\tc\n")
-    return _written(rng, WrittenCopy("halves_1", "", data.encode(), "partition", fails), "SELECT n, s FROM halves")
+    return _written(WrittenCopy("halves_1", "", data.encode(), "partition", fails), "SELECT n, s FROM halves")
 
 
 def _guarded(rng: random.Random) -> tuple[Step, ...]:

@@ -212,8 +212,8 @@ def deferred(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     return (*steps, Step("COMMIT", may_fail=refused), make_check(rng, state, table)), state
 
 
-OPENED = "DECLARE opened CURSOR"
-ROWS = "FOR SELECT id FROM ref ORDER BY id"
+_OPENED = "DECLARE opened CURSOR"
+_ROWS = "FOR SELECT id FROM ref ORDER BY id"
 
 
 def freeze(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
@@ -228,9 +228,9 @@ def freeze(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     spoilt = pick(rng, ("", "", "", "savepoint", "no truncate", "cursor", "held cursor"))
     copy = replace(copy, may_fail=routed or spoilt != "")
     held = spoilt == "held cursor"
-    steps: tuple[Step, ...] = (Step(f"{OPENED} WITH HOLD {ROWS}"),) if held else ()
+    steps: tuple[Step, ...] = (Step(f"{_OPENED} WITH HOLD {_ROWS}"),) if held else ()
     steps += (Step("BEGIN"),)
-    steps += (Step(f"{OPENED} {ROWS}"),) if spoilt == "cursor" else ()
+    steps += (Step(f"{_OPENED} {_ROWS}"),) if spoilt == "cursor" else ()
     steps += (Step(f"TRUNCATE {table.name}"),) if spoilt != "no truncate" else ()
     steps += (Step("SAVEPOINT s1"),) if spoilt == "savepoint" else ()
     check = make_check(rng, state, table)

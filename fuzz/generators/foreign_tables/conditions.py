@@ -1,7 +1,7 @@
 """Conditions on one relation of the scene: those that postgres_fdw sends, and those that it checks locally.
 
-It checks locally what it cannot send, by the types, functions and collations of the parts of an expression. So there is
-a condition for each kind of expression, and one for each kind of part that cannot be sent.
+It decides that by the types, functions and collations of the parts of an expression. So each kind of expression has a
+condition here, and so has each kind of part that it cannot send.
 """
 
 import random
@@ -12,7 +12,6 @@ from fuzz.generators.foreign_tables.own_objects import OWN_CONDITIONS, OWN_NAMES
 from fuzz.generators.foreign_tables.scene import NEAR, Scene
 
 _COMPARISONS = Weighted((30, "<"), (30, ">="), (20, "="), (20, "<>"))
-# Conditions on one relation. The last ones are executed locally.
 _SHIPPED = (
     "{0}.k {1} {2}",
     "{0}.a {1} {3}",

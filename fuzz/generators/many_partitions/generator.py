@@ -196,31 +196,25 @@ def _volatile_order(rng: random.Random, scene: Scene, most: int) -> tuple[Step, 
     return (Step(sql, Kind.QUERY, ordered=True, tags=("volatile_order",)),)
 
 
+_GROUPED = "SELECT a.i2, a.k1, count(*) FROM {first} AS a GROUP BY a.i2, a.k1 ORDER BY a.k1, a.i2"
+_OTHER_ORDERS = (
+    "SELECT generate_series(1, a.i2) AS g, a.i3 FROM {first} AS a ORDER BY g, a.i3",
+    "SELECT count(*), sum(a.i3), sum(b.i3) FROM {first} AS a FULL JOIN {second} AS b ON b.k1 = a.k1"
+    " WHERE coalesce(a.i2, b.i2, 7) = 3",
+    "SELECT a.k1, rank() OVER (ORDER BY a.i2) FROM {first} AS a UNION SELECT a.k1, a.i3 FROM {first} AS a"
+    " WHERE a.i2 < 2",
+    _GROUPED,
+)
+
+
 def _other_order(rng: random.Random, scene: Scene, most: int) -> tuple[Step, ...]:
     """Return a query for whose order, groups or constant the planner has a rule of its own."""
     first, second = pick(rng, scene.parents).name, pick(rng, scene.parents).name
-    form, needs = pick(
-        rng,
-        (
-            ("SELECT generate_series(1, a.i2) AS g, a.i3 FROM {first} AS a ORDER BY g, a.i3", ""),
-            (
-                "SELECT count(*), sum(a.i3), sum(b.i3) FROM {first} AS a FULL JOIN {second} AS b ON b.k1 = a.k1"
-                " WHERE coalesce(a.i2, b.i2, 7) = 3",
-                "",
-            ),
-            (
-                "SELECT a.k1, rank() OVER (ORDER BY a.i2) FROM {first} AS a UNION"
-                " SELECT a.k1, a.i3 FROM {first} AS a WHERE a.i2 < 2",
-                "",
-            ),
-            (
-                "SELECT a.i2, a.k1, count(*) FROM {first} AS a GROUP BY a.i2, a.k1 ORDER BY a.k1, a.i2",
-                "enable_group_by_reordering",
-            ),
-        ),
-    )
+    form = pick(rng, _OTHER_ORDERS)
     query = Step(form.format(first=first, second=second), Kind.QUERY, tags=("other_order",))
-    return (Step(f"SET {needs} = off"), query, Step(f"RESET {needs}")) if needs else (query,)
+    if form != _GROUPED:
+        return (query,)
+    return (Step("SET enable_group_by_reordering = off"), query, Step("RESET enable_group_by_reordering"))
 
 
 def _value(rng: random.Random, scene: Scene) -> int:
