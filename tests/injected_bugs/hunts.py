@@ -1,0 +1,117 @@
+"""Seconds until the default run finds injected bugs, directed or with --even.
+
+python -m tests.injected_bugs.hunts FILE [--even] [BUG ...]
+
+Each bug is hunted by `pgduel fuzz` with all workloads, on the server with the bug and the one without it. Time is
+directed as for the author of the code in which the bug is: by the patches of the series below the bug if they change
+the file of the bug, otherwise by all functions in the directory of that file. The difference that is the bug directs
+nothing. Findings of other causes end a campaign, too; the next one has another seed, and its time is added. Findings
+are not reduced. FILE gets a line of JSON for each hunt, and hunts that it has are not repeated.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import count, pairwise
+from pathlib import Path
+from typing import Annotated, Final
+from unittest import mock
+
+import typer
+
+from fuzz.cli.fuzz import new_plan
+from fuzz.cli.run_campaign import run_campaign
+from fuzz.report.console import Console
+from fuzz.servers import git
+from fuzz.servers.arm import Arm
+from fuzz.servers.arm_options import ArmOptions
+from fuzz.servers.flavor import DEFAULT_FLAVOR
+from fuzz.sources.source import UserInput
+from tests.injected_bugs.injected_bug import Bug, bug_of, sound_patches
+
+_FILE: Final = re.compile(r"^\+\+\+ b/(\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Hunt:
+    """The result of a hunt: the oracle that found the bug, or none, and what it took."""
+
+    bug: str
+    even: bool
+    oracle: str | None
+    generator: str | None
+    seconds: float
+    cpu_seconds: float  # of the servers and of pgduel, all workers together
+    cases: int
+    statements: int
+    others: tuple[str, ...]  # summaries of findings that are not the bug
+
+
+def directing(bug: Bug, arms: Sequence[Arm]) -> list[tuple[str, str]]:
+    """Return the trees before and after each patch that directs the time. Raises SourceError."""
+    (file, *_) = _FILE.findall(bug.patch.read_text())
+    patches = sound_patches(bug)
+    series = list(pairwise(arms[0].trees))[-sum(patch.parent == patches[-1].parent for patch in patches) :]
+    if any(file in git.changed_files(*pair) for pair in series):
+        return series
+    base = arms[0].trees[0]
+    return [(base, without(base, str(Path(file).parent)))]
+
+
+def without(tree: str, directory: str) -> str:
+    """Return the tree without a directory. Raises SourceError."""
+    with git.temporary_index(tree) as index:
+        removing = ("rm", "-r", "--cached", "--quiet", "--", directory)
+        git.output("--git-dir", git.repository(), *removing, index=index, failing=f"cannot remove {directory}")
+        return git.write_tree(index)
+
+
+def hunt(bug: Bug, *, even: bool, minutes: float, workers: int) -> Hunt:
+    """Return the result of campaigns until one finds the bug, or until so many minutes have passed."""
+    sound = ",".join(map(str, sound_patches(bug)))
+    options = ArmOptions(arms=(f"patched={sound}", f"bugged={sound},{bug.patch}"), flavor=DEFAULT_FLAVOR)
+    seconds, cpu, cases, statements, others = 0.0, 0.0, 0, 0, list[str]()
+    for seed in count(1):
+        left = minutes - seconds / 60
+        plan = new_plan(options, UserInput(), seed=seed, minutes=left, stop_at_first=True, even=even)
+        summary = run_campaign(None, plan, workers, Console(stderr=True))
+        counters = summary.counters
+        seconds += counters.seconds
+        cpu += counters.client_cpu + counters.server_cpu
+        cases += counters.cases.total()
+        statements += counters.statements_judged
+        found = next((each for each in summary.findings if not each.finding.shown_by_all), None)
+        others += [each.finding.summary for each in summary.findings if each.finding.shown_by_all]
+        if found or seconds >= 60 * minutes or not summary.findings:
+            break
+    oracle, case = (found.finding.oracle, found.case_id) if found else (None, None)
+    return Hunt(bug.name, even, oracle, case, round(seconds, 1), round(cpu, 1), cases, statements, tuple(others))
+
+
+def main(
+    file: Path,
+    names: Annotated[list[str] | None, typer.Argument(metavar="BUG")] = None,
+    even: bool = False,
+    minutes: float = 10,
+    workers: int = 1,
+) -> None:
+    """Hunt the bugs of these names, or all of them."""
+    done = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    skipped = {each["bug"] for each in done if each["even"] == even}
+    bugs = [bug_of(patch) for patch in sorted(Path(__file__).parent.glob("**/*.patch"))]
+    for bug in bugs:
+        if bug.name in skipped or (names and bug.name not in names):
+            continue
+        with (
+            mock.patch("fuzz.cli.run_campaign.patches_between", partial(directing, bug)),
+            mock.patch("fuzz.campaign.campaign.REDUCTIONS", 0),
+        ):
+            line = json.dumps(asdict(hunt(bug, even=even, minutes=minutes, workers=workers)))
+        with file.open("a") as lines:
+            lines.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    typer.run(main)
