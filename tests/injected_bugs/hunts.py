@@ -93,6 +93,7 @@ def hunt(bug: Bug, *, even: bool, minutes: float, workers: int) -> Hunt:
 def main(
     file: Path,
     names: Annotated[list[str] | None, typer.Argument(metavar="BUG")] = None,
+    *,
     even: bool = False,
     minutes: float = 10,
     workers: int = 1,
