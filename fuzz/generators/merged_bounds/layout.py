@@ -194,7 +194,7 @@ def _parts(rng: random.Random, layout: Layout, table: int, *, default: bool) -> 
     kept = [n for n in range(len(layout.zones)) if not _is_missing(rng, layout, n, default=default)]
     kept = kept or [0]
     # Beside a default partition, all but equal edges prevent merging.
-    exact = (default or layout.owner == ALL) and not chance(rng, 15)
+    exact = (default or layout.owner == ALL) and not chance(rng, 35)
     nulls = layout.nulls if chance(rng, 70) else pick(rng, (*kept, len(layout.zones), -1))
     parts = []
     for n in kept:
