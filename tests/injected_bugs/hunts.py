@@ -5,8 +5,9 @@ python -m tests.injected_bugs.hunts FILE [--even] [BUG ...]
 Each bug is hunted by `pgduel fuzz` with all workloads, on the server with the bug and the one without it. Time is
 directed as for the author of the code in which the bug is: by the patches of the series below the bug if they change
 the file of the bug, otherwise by all functions in the directory of that file. The difference that is the bug directs
-nothing. Findings of other causes end a campaign, too; the next one has another seed, and its time is added. Findings
-are not reduced. FILE gets a line of JSON for each hunt, and hunts that it has are not repeated.
+nothing. Findings of other causes end a campaign, too; the next one has another seed, and its time is added. A hunt ends
+after 1200 seconds of CPU time, which two processors have in ten minutes. Findings are not reduced. FILE gets a line of
+JSON for each hunt, and hunts that it has are not repeated.
 """
 
 import json
@@ -32,6 +33,7 @@ from fuzz.sources.source import UserInput
 from tests.injected_bugs.injected_bug import Bug, bug_of, sound_patches
 
 _FILE: Final = re.compile(r"^\+\+\+ b/(\S+)", re.MULTILINE)
+_LEAST: Final = 30.0  # seconds of a campaign
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +70,13 @@ def without(tree: str, directory: str) -> str:
         return git.write_tree(index)
 
 
-def hunt(bug: Bug, *, even: bool, minutes: float, workers: int) -> Hunt:
-    """Return the result of campaigns until one finds the bug, or until so many minutes have passed."""
+def hunt(bug: Bug, *, even: bool, cpu_seconds: float, workers: int) -> Hunt:
+    """Return the result of campaigns until one finds the bug, or until about so many seconds of CPU time are spent."""
     sound = ",".join(map(str, sound_patches(bug)))
     options = ArmOptions(arms=(f"patched={sound}", f"bugged={sound},{bug.patch}"), flavor=DEFAULT_FLAVOR)
     seconds, cpu, cases, statements, others = 0.0, 0.0, 0, 0, list[str]()
     for seed in count(1):
-        left = minutes - seconds / 60
+        left = max(_LEAST, (cpu_seconds - cpu) / workers) / 60  # no more CPU time than that is spent in these minutes
         plan = new_plan(options, UserInput(), seed=seed, minutes=left, stop_at_first=True, even=even)
         summary = run_campaign(None, plan, workers, Console(stderr=True))
         counters = summary.counters
@@ -84,7 +86,7 @@ def hunt(bug: Bug, *, even: bool, minutes: float, workers: int) -> Hunt:
         statements += counters.statements_judged
         found = next((each for each in summary.findings if not each.finding.shown_by_all), None)
         others += [each.finding.summary for each in summary.findings if each.finding.shown_by_all]
-        if found or seconds >= 60 * minutes or not summary.findings:
+        if found or cpu > cpu_seconds - _LEAST:
             break
     oracle, case = (found.finding.oracle, found.case_id) if found else (None, None)
     return Hunt(bug.name, even, oracle, case, round(seconds, 1), round(cpu, 1), cases, statements, tuple(others))
@@ -95,7 +97,7 @@ def main(
     names: Annotated[list[str] | None, typer.Argument(metavar="BUG")] = None,
     *,
     even: bool = False,
-    minutes: float = 10,
+    cpu_seconds: float = 1200,
     workers: int = 1,
 ) -> None:
     """Hunt the bugs of these names, or all of them."""
@@ -109,7 +111,7 @@ def main(
             mock.patch("fuzz.cli.run_campaign.patches_between", partial(directing, bug)),
             mock.patch("fuzz.campaign.campaign.REDUCTIONS", 0),
         ):
-            line = json.dumps(asdict(hunt(bug, even=even, minutes=minutes, workers=workers)))
+            line = json.dumps(asdict(hunt(bug, even=even, cpu_seconds=cpu_seconds, workers=workers)))
         with file.open("a") as lines:
             lines.write(f"{line}\n")
 
