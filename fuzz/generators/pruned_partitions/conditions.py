@@ -367,7 +367,7 @@ def _stage(rng: random.Random, outers: tuple[str, ...], number: int) -> tuple[st
     return kept, outers if kept == "several" else outers and (pick(rng, outers),)
 
 
-_STAGES = Weighted((60, 1), (28, 2), (12, 0))
+_STAGES = Weighted((48, 1), (40, 2), (12, 0))
 
 
 def _path(rng: random.Random, level: Level) -> list[Level]:
@@ -449,6 +449,6 @@ def _subquery(drawing: Drawing, tree: Tree, alias: str) -> str | None:
 
 CONDITIONS: Weighted[Maker] = Weighted(
     (22, _compared), (7, _within), (13, _listed), (7, _array), (5, _nullness), (6, _boolean), (9, _rows),
-    (22, _prefixes), (12, _at_edge), (8, _all_equal), (9, staged), (5, _contradicting), (6, _either), (3, _both),
+    (22, _prefixes), (12, _at_edge), (8, _all_equal), (15, staged), (5, _contradicting), (6, _either), (3, _both),
     (4, _negated), (3, _prefix), (2, _unrelated), (2, _subquery),
 )  # fmt: skip
