@@ -84,9 +84,9 @@ def make_copy(
 
 def _draft(rng: random.Random, state: CopyState, table: CopyTable, required: Requirements) -> Draft:
     columns, listed = _column_list(rng, table)
-    if required.rows is None and not required.freeze and not table.slow and chance(rng, 5):
-        return _draft_by_bytes(rng, state, table, columns, listed=listed)
     many = table.family is Family.PARTITIONED and table.leaves >= MANY_PARTITIONS
+    if required.rows is None and not required.freeze and not table.slow and chance(rng, 30 if many else 5):
+        return _draft_by_bytes(rng, state, table, columns, listed=listed)
     spread = many and required.rows is None and chance(rng, 80)
     rows = spill_size(table) if spread else make_size(rng, state, table) if required.rows is None else required.rows
     batch = make_batch(rng, state, table, columns, rows, spread=spread)

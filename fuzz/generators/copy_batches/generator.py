@@ -147,7 +147,7 @@ def _scene(rng: random.Random, state: CopyState) -> tuple[CopyState, tuple[Step,
     steps: tuple[Step, ...] = ()
     tables: tuple[CopyTable, ...] = ()
     for number in range(TABLES.pick(rng)):
-        if chance(rng, 5):
+        if chance(rng, 10):
             table, made = make_foreign(rng, f"t{number}")
         else:
             table, made = _local(rng, state, f"t{number}")

@@ -16,6 +16,7 @@ _MANY: Final = "SELECT repeat('row', 99) FROM generate_series(1, 2000)"  # more 
 _REFUSED: Final = (
     "COPY {name} (id, k) FROM '/nowhere/rows'",
     "COPY {name} (id, k) FROM '/dev'",
+    "COPY {name} (id, k) FROM '/dev/null/rows'",
     "COPY {name} (id, k) FROM '/dev/null' WITH (FORMAT binary)",
     "COPY {name} (id, k) FROM PROGRAM 'exit 3'",
     "COPY {name} (id, k) FROM PROGRAM 'kill -9 $$'",
@@ -40,7 +41,7 @@ def make_outside(rng: random.Random, state: CopyState, table: CopyTable) -> Made
     loaded, state = _from_program(rng, state, table)
     refused = tuple(
         Step(statement.format(name=table.name), may_fail=True, tags=("copy.error.outside",))
-        for statement in some(rng, _REFUSED, 6)
+        for statement in some(rng, _REFUSED, 8)
     )
     sinks = tuple(_to_sink(rng, table, sink) for sink in _SINKS)
     return (*sinks, loaded, _STOPPED, *refused, make_check(rng, state, table)), state

@@ -47,11 +47,13 @@ def _no_columns(rng: random.Random) -> tuple[Step, ...]:
 
 
 def _many_columns(rng: random.Random) -> tuple[Step, ...]:
+    """Return rows of all columns or of two, perhaps with an option for each column."""
     numbers = range(between(rng, 1, 3))
     listed = pick(rng, ("", " (n, c7)"))
     fields = _MANY if not listed else 2
-    lines = ["\t".join(str(number) for _ in range(fields)) for number in numbers]
-    written = WrittenCopy(f"many_columns{listed}", "", "\n".join(lines).encode(), "many_columns")
+    options = pick(rng, ("", "FORMAT csv, FORCE_NULL *", "FORMAT csv, FORCE_NOT_NULL *"))
+    lines = [("," if options else "\t").join(str(number) for _ in range(fields)) for number in numbers]
+    written = WrittenCopy(f"many_columns{listed}", options, "\n".join(lines).encode(), "many_columns")
     return _written(written, "SELECT n, c7, c135 FROM many_columns")
 
 
@@ -114,7 +116,7 @@ def _old_syntax(rng: random.Random) -> tuple[Step, ...]:
 
 SHAPES: Final[Weighted[Callable[[random.Random], tuple[Step, ...]]]] = Weighted(
     (3, _no_columns),
-    (1, _many_columns),
+    (3, _many_columns),
     (2, _volatile),
     (3, _filling),
     (3, _partition),

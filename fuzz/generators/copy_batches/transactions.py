@@ -258,7 +258,7 @@ def freeze_new(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
 
 def refused_copies(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return COPYs that fail before they read data, although the client sends some, or at their first row."""
-    texts = (pick(rng, REFUSED), *some(rng, RELATIONS, 7))
+    texts = (*some(rng, REFUSED, 4), *some(rng, RELATIONS, 7))
     if table.family is not Family.PLAIN:
         texts = ("COPY {name} TO STDOUT", *texts)
     steps = tuple(_refused(text.format(name=table.name)) for text in texts)
@@ -301,6 +301,12 @@ REFUSED = (
     "COPY {name} (id, k) FROM STDIN WITH (FORMAT csv, QUOTE ',')",
     "COPY {name} (id, k) FROM STDIN WITH (FORMAT binary, HEADER)",
     "COPY {name} (id, k) FROM STDIN WITH (FORMAT binary, ON_ERROR ignore)",
+    "COPY {name} (id, k) FROM STDIN WITH (ON_ERROR 'skip')",
+    "COPY {name} (id, k) FROM STDIN WITH (ON_ERROR ignore, LOG_VERBOSITY 'loud')",
+    "COPY {name} (id, k) FROM STDIN WITH (ON_ERROR stop, ON_ERROR ignore)",
+    "COPY two_columns TO STDOUT WITH (ON_ERROR ignore)",
+    "COPY {name} (id, k) FROM STDIN WITH (ENCODING 'nowhere')",
+    "COPY {name} (id, k) FROM STDIN WITH (ENCODING 'MULE_INTERNAL')",
     "COPY {name} (id, k) FROM STDIN WITH (DELIMITER 'a')",
     "COPY {name} (id, k) FROM STDIN WITH (FORMAT csv, FORCE_NULL (pad))",
     "COPY {name} (id, k) FROM STDIN WITH (NULL '', NULL 'x')",
@@ -318,6 +324,7 @@ REFUSED = (
 # COPYs of relations and changes that have no rows to copy, or accept none.
 RELATIONS = (
     *(f"COPY {name} {how}" for name in _KINDS for how in ("FROM STDIN", "TO STDOUT")),
+    "COPY ticks FROM STDIN",
     "COPY ticks TO STDOUT",
     *(f"COPY (INSERT INTO {name} VALUES (1)) TO STDOUT" for name in _RULED),
     "COPY (INSERT INTO ref VALUES (9)) TO STDOUT",

@@ -9,7 +9,7 @@ VERBOSE prints times in newer versions. So another session executes it.
 import random
 from collections.abc import Callable, Iterator
 
-from fuzz.generators import loopback
+from fuzz.generators import file_tables, loopback
 from fuzz.generators.choices import Weighted, between, chance, pick, some
 from oracles.model.case import Step
 
@@ -59,8 +59,8 @@ def _table(rng: random.Random) -> Iterator[Step]:
     for change in some(rng, _CHANGES, between(rng, 1, len(_CHANGES))):
         yield from change(rng, names)
     yield from _analyzed(rng, _TABLE, names)
-    if chance(rng, 60):
-        yield from pick(rng, _SKIPPED)(rng)
+    for skipped in some(rng, _SKIPPED, between(rng, 0, 2)):
+        yield from skipped(rng)
 
 
 def _value(rng: random.Random, template: str) -> str:
@@ -136,7 +136,25 @@ def _elsewhere(rng: random.Random) -> Iterator[Step]:
     yield Step("DROP TABLE l1_child")
 
 
-_SKIPPED: tuple[Callable[[random.Random], Iterator[Step]], ...] = (_refused_columns, _view, _elsewhere)
+def _file(rng: random.Random) -> Iterator[Step]:
+    """Yield ANALYZE of a file table, which may be a child of the table. It skips the output of a program."""
+    yield from map(Step, file_tables.PROLOGUE)
+    child = chance(rng, 50)
+    yield Step(
+        file_tables.file_table("l1_file", f"() INHERITS ({_TABLE})" if child else "(k int4)", _rows_of_file(rng))
+    )
+    yield Step("ANALYZE l1_file", tags=("local.file",))
+    if child:
+        yield Step(f"ANALYZE {_TABLE}", tags=("local.file_child",))
+    yield Step("DROP FOREIGN TABLE l1_file")
+
+
+def _rows_of_file(rng: random.Random) -> str:
+    """Return the option for the output of a program, which ANALYZE never reads, or for an empty file."""
+    return file_tables.program_of("1") if chance(rng, 70) else file_tables.EMPTY
+
+
+_SKIPPED: tuple[Callable[[random.Random], Iterator[Step]], ...] = (_refused_columns, _view, _elsewhere, _file)
 
 _SHAPES = Weighted((40, "partitioned"), (20, "inherited"), (20, "no partition"), (20, "no child"))
 _COLUMNS = "(k int4, v int4, x xid)"
@@ -146,6 +164,11 @@ _FOR = "PARTITION OF l2 FOR VALUES IN"
 def _tree(rng: random.Random) -> Iterator[Step]:
     shape = _SHAPES.pick(rng)
     yield from (Step(sql) for sql in _members(shape))
+    if shape == "partitioned" and chance(rng, 70):
+        yield from map(Step, file_tables.PROLOGUE)
+        yield Step(
+            file_tables.file_table(f"{_TREE}_file", f"{_FOR} (7)", _rows_of_file(rng)), tags=("local.file_partition",)
+        )
     if shape != "no partition":
         number = _NUMBERS.pick(rng)
         rows = f"SELECT g % 3, {number}, ({number})::text::xid FROM generate_series(1, {between(rng, *_ROWS_OF_TREE)})"

@@ -85,7 +85,8 @@ def _inserted(rng: random.Random, scene: Scene, number: int) -> str:
 
 def _copied(rng: random.Random, scene: Scene, number: int) -> str:
     """Return an INSERT of rows of another relation."""
-    target, source = some(rng, scene.relations, 2)
+    target = pick(rng, scene.relations)
+    source = pick(rng, [each for each in scene.readable if each.name != target.name])
     rows = f"SELECT k + {FRESH * number}, a, b, c, d, e FROM {source.name} AS y"
     first = f" {'AND' if (conditions := _where(rng, scene, 'y')) else 'WHERE'} k <= {scene.keys}"
     return f"INSERT INTO {target.name} AS x ({COLUMNS}) {rows}{conditions}{first}{_returned(rng)}"
@@ -104,13 +105,13 @@ def _pair(rng: random.Random, scene: Scene) -> tuple[Relation, Relation]:
     """Return a target and a source, mostly foreign tables of one server, so that the whole change is sent."""
     target = draw_target(rng, scene)
     same = [each for each in scene.foreign if each.server == target.server and each.name != target.name]
-    others = [each for each in scene.relations if each.name != target.name]
+    others = [each for each in scene.readable if each.name != target.name]
     return target, pick(rng, same if same and chance(rng, 70) else others)
 
 
 def _source(rng: random.Random, scene: Scene, target: Relation, source: Relation) -> tuple[str, str]:
     """Return a FROM item `y`, sometimes joined with another relation, and the condition of the join with `x`."""
-    others = [each for each in scene.relations if each.name not in (target.name, source.name)]
+    others = [each for each in scene.readable if each.name not in (target.name, source.name)]
     if others and chance(rng, 25):
         join = pick(rng, ("JOIN", "LEFT JOIN"))
         return f"{source.name} AS y {join} {pick(rng, others).name} AS z ON z.k = y.k", "x.k = y.k"
@@ -158,7 +159,7 @@ def _moved(rng: random.Random, scene: Scene, number: int) -> str:
 
 def _merged(rng: random.Random, scene: Scene, number: int) -> str:
     """Return a MERGE into the local table; foreign tables cannot be its target."""
-    source = pick(rng, [each for each in scene.relations if each.name != NEAR])
+    source = pick(rng, [each for each in scene.readable if each.name != NEAR])
     change = pick(rng, ("UPDATE SET c = x.c + 1, b = y.b", "DELETE", "DO NOTHING"))
     more = f" AND {condition(rng, scene, 'y')}" if chance(rng, 50) else ""
     insert = f"WHEN NOT MATCHED THEN INSERT ({COLUMNS}) VALUES (y.k, y.a, y.b, y.c, y.d, y.e)"

@@ -41,7 +41,7 @@ def _batched(rng: random.Random, scene: Scene, number: int) -> str:
 def _united(rng: random.Random, scene: Scene, _number: int) -> str:
     """Return a union with the rows of a change. The scans of the same server may be asynchronous."""
     target = draw_target(rng, scene)
-    others = [each for each in scene.relations if each.name != target.name]
+    others = [each for each in scene.readable if each.name != target.name]
     same = [each for each in others if each.server and each.server == target.server] or others
     scans = [f"SELECT k, a, b FROM {pick(rng, relations).name}" for relations in (same, others)]
     change = _changed(rng, scene, target, deletes=chance(rng, 40))

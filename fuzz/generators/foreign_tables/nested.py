@@ -47,7 +47,7 @@ def nested(rng: random.Random, scene: Scene) -> str:
 
 def nested_change(rng: random.Random, scene: Scene, target: Relation) -> str:
     """Return an UPDATE or DELETE of a relation by two others, mostly foreign tables of its server."""
-    others = [each for each in scene.relations if each.name != target.name]
+    others = [each for each in scene.readable if each.name != target.name]
     same = [each for each in others if each.server == target.server]
     return _filled(rng, pick(rng, _CHANGES), (target, *some(rng, same if len(same) > 1 else others, 2)))
 

@@ -223,7 +223,7 @@ def _grouped(rng: random.Random, scene: Scene) -> _Query:
 def _united(rng: random.Random, scene: Scene) -> _Query:
     """Return a UNION ALL of two to four relations, read or grouped. Its scans may be asynchronous."""
     branches = [
-        f"SELECT {n} AS n, x.k, x.a, x.b FROM {pick(rng, scene.relations).name} AS x"
+        f"SELECT {n} AS n, x.k, x.a, x.b FROM {pick(rng, scene.readable).name} AS x"
         f"{where(_conditions(rng, scene, ['x']))}"
         for n in range(between(rng, 2, 4))
     ]
@@ -243,7 +243,7 @@ def _united(rng: random.Random, scene: Scene) -> _Query:
 
 def _of_a_tree(rng: random.Random, scene: Scene) -> _Query:
     """Return a query of a tree or its join with another relation, in no order, so that its scans are asynchronous."""
-    tree, other = pick(rng, scene.trees or scene.foreign), pick(rng, scene.relations)
+    tree, other = pick(rng, scene.trees or scene.foreign), pick(rng, scene.readable)
     conditions = where(_conditions(rng, scene, ["x"]))
     form = pick(
         rng,

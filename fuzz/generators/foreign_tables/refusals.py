@@ -1,9 +1,10 @@
-"""Statements that postgres_fdw refuses: options that forbid changes, values of a wrong type, moved rows."""
+"""Statements that postgres_fdw or file_fdw refuses: forbidden changes, values of a wrong type, moved rows."""
 
 import random
 
 from fuzz.generators import loopback
 from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.foreign_tables.files import refused_file
 from fuzz.generators.foreign_tables.scene import BOUNDS, Scene
 from oracles.model.case import Kind, Step
 
@@ -130,9 +131,14 @@ def _absent(rng: random.Random, scene: Scene) -> list[Step]:
     ]
 
 
+def _files(rng: random.Random, _scene: Scene) -> list[Step]:
+    return refused_file(rng)
+
+
 _REFUSALS = Weighted(
-    (22, _forbidden), (18, _wrong_type), (22, _moved_between), (14, _without_columns), (12, _divided), (12, _absent)
-)
+    (22, _forbidden), (18, _wrong_type), (22, _moved_between), (14, _without_columns), (12, _divided), (12, _absent),
+    (25, _files),
+)  # fmt: skip
 
 
 def refused(rng: random.Random, scene: Scene, _number: int) -> list[Step]:

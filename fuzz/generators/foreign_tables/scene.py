@@ -15,6 +15,7 @@ from typing import Final
 
 from fuzz.generators import loopback
 from fuzz.generators.choices import Weighted, between, chance, pick, some
+from fuzz.generators.foreign_tables.files import FILE, file_relation
 from fuzz.generators.foreign_tables.own_objects import OWN_OBJECTS
 from fuzz.generators.generator import Scale
 from oracles.model.case import Step
@@ -74,6 +75,7 @@ class Sort(StrEnum):
     VIEW = "view"  # foreign table over a view
     TREE = "tree"  # partitioned table with local and foreign partitions
     LOCAL = "local"
+    FILE = "file"  # file table, which no statement changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,8 @@ class Relation:
 class Scene:
     """All relations with the steps that create them, the greatest first key, and the number of repeated values."""
 
-    relations: tuple[Relation, ...]
+    relations: tuple[Relation, ...]  # without a file table
+    files: tuple[Relation, ...]
     keys: int
     repeat: int
     trigrams: bool  # the servers may execute functions and operators of pg_trgm
@@ -115,6 +118,11 @@ class Scene:
         return tuple(each for each in self.relations if each.changeable)
 
     @property
+    def readable(self) -> tuple[Relation, ...]:
+        """Return the relations that a query may read: all."""
+        return self.relations + self.files
+
+    @property
     def trees(self) -> tuple[Relation, ...]:
         """Return the partitioned tables."""
         return tuple(each for each in self.relations if each.sort is Sort.TREE)
@@ -124,7 +132,7 @@ def sources(rng: random.Random, scene: Scene, count: int) -> tuple[Relation, ...
     """Return relations to join, half of the time foreign tables of one server only, as far as there are."""
     server = pick(rng, scene.foreign).server
     same = tuple(each for each in scene.foreign if each.server == server)
-    return some(rng, same if len(same) >= count and chance(rng, 65) else scene.relations, count)
+    return some(rng, same if len(same) >= count and chance(rng, 65) else scene.readable, count)
 
 
 def draw_target(rng: random.Random, scene: Scene) -> Relation:
@@ -162,7 +170,9 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
         relations.append(tree)
         steps += [*made, _filled(rng, tree.name, keys, repeat), *_after(rng, tree)]
     relations.append(Relation(NEAR, Sort.LOCAL, keyed=True))
-    return Scene(tuple(relations), keys, repeat, trigrams, own, tuple(steps))
+    files = (Relation(FILE, Sort.FILE),) if chance(rng, 40) else ()
+    steps += file_relation(rng, _columns(_C), keys, repeat) if files else []
+    return Scene(tuple(relations), files, keys, repeat, trigrams, own, tuple(steps))
 
 
 def _columns(collation: str, renamed: str = "") -> str:
