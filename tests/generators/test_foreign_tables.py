@@ -21,6 +21,8 @@ CONSTRUCTS = (
     *("TRUNCATE", "IMPORT FOREIGN SCHEMA", "LIMIT TO", "EXCEPT (", "DECLARE c SCROLL", "EXECUTE p", "EXPLAIN (VERBOSE"),
     *("ROLLBACK TO SAVEPOINT", "WITH CHECK OPTION", "ANALYZE", "keep_connections"),
     *("fdw_tuple_cost", "ANALYZE, TIMING OFF", "costly(", "same(", "FOREIGN TABLE absent", "nonsense"),
+    *("FOREIGN TABLE p1", "header 'match'", "encoding 'EUC_JP'", "force_null 'true'", "force_not_null"),
+    *("JOIN p1", "FROM p1 AS", "FROM wrong", "EXPLAIN SELECT k FROM wrong", "FOREIGN TABLE refused", "COPY wrong FROM"),
     *("updatable", "truncatable", "FOREIGN TABLE wrong", "regtype 'int4'", "IntervalStyle", "VARIADIC"),
 )
 
@@ -56,6 +58,12 @@ def test_views_are_not_updated() -> None:
         for step in case.steps:
             target = TARGET.match(step.sql)
             assert not (target and target[1] in views) or step.sql.startswith("INSERT INTO"), step.sql
+
+
+def test_file_tables_are_only_read() -> None:
+    for case in CASES:
+        for step in case.steps:
+            assert not re.search(r"(?:INTO|UPDATE|DELETE FROM|TRUNCATE|COPY) p1\b", step.sql), step.sql
 
 
 def test_only_moves_assign_the_partition_key() -> None:

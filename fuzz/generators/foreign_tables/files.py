@@ -134,7 +134,7 @@ _OPTIONS: Final = (
 )
 _CHANGES: Final = (
     "INSERT INTO wrong VALUES (1, 2, 'x')",
-    "UPDATE wrong SET a = 1",
+    "UPDATE wrong SET b = 'y'",
     "DELETE FROM wrong",
     "TRUNCATE wrong",
     "COPY wrong FROM STDIN",
