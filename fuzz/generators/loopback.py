@@ -35,12 +35,15 @@ SECOND_PROLOGUE: Final = (_MADE.format(*_AS_ONESELF, SECOND, " too"),)
 
 # Functions that another session executes and commits: dblink connects to the own database for one statement, or for the
 # pending one, once. A session must not wait for locks of the one that waits for it.
-ELSEWHERE: Final = (
-    "CREATE EXTENSION IF NOT EXISTS dblink",
-    "CREATE FUNCTION elsewhere(statement text) RETURNS int LANGUAGE plpgsql AS $$ BEGIN PERFORM dblink_exec("
+CONNECTION: Final = (  # an expression: dblink's connection string
     "format('host=%L port=%L dbname=%L application_name=%L options=%L',"
     " split_part(current_setting('unix_socket_directories'), ',', 1), current_setting('port'), current_database(),"
-    f" '{LED_BY}' || pg_backend_pid(), '-csearch_path={_SCHEMA},public'), statement); RETURN 0; END $$",
+    f" '{LED_BY}' || pg_backend_pid(), '-csearch_path={_SCHEMA},public')"
+)
+ELSEWHERE: Final = (
+    "CREATE EXTENSION IF NOT EXISTS dblink",
+    "CREATE FUNCTION elsewhere(statement text) RETURNS int LANGUAGE plpgsql AS $$ BEGIN"
+    f" PERFORM dblink_exec({CONNECTION}, statement); RETURN 0; END $$",
     "CREATE FUNCTION elsewhere_pending() RETURNS int LANGUAGE plpgsql AS $$ DECLARE"
     f" pending text := current_setting('{PENDING}', true); BEGIN"
     f" IF pending <> '' THEN PERFORM set_config('{PENDING}', '', false), elsewhere(pending); END IF;"

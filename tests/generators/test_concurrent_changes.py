@@ -20,6 +20,7 @@ CONSTRUCTS = (
     *("ON CONFLICT (k)", "ON CONFLICT (k, a)", "DO NOTHING", "MERGE INTO t", "BY SOURCE", "merge_action()"),
     *("FOR UPDATE OF x", "FOR KEY SHARE OF x", "SKIP LOCKED", "NOWAIT", "LIMIT", "WITH w AS", "EXISTS", "SET a = "),
     *("UNION ALL", "EXPLAIN (ANALYZE", "UPDATE pg_class", "MERGE INTO pg_class", "SET duel.also"),
+    *("SELECT during_detachment", "SELECT interrupted_detachment", "FETCH 1 FROM old", "FINALIZE"),
 )
 SENT_CONSTRUCTS = ("UPDATE t SET b", "UPDATE t SET k", "UPDATE t SET a", "DELETE FROM t", "INSERT INTO t", "ROLLBACK")
 

@@ -48,6 +48,15 @@ def test_errors_tell_of_the_other_session(executed: list[tuple[Step, Observation
     assert any(message.text.startswith(text) for _, seen in executed for message in seen.messages)
 
 
+def test_detachments_are_interrupted_and_finished(executed: list[tuple[Step, Observation]]) -> None:
+    results = {
+        tag: [seen.rows for step, seen in executed if tag in step.tags]
+        for tag in ("detachment_pending", "detached_meanwhile")
+    }
+    assert all(results.values())
+    assert any(b"ERROR" in row for rows in results["detachment_pending"] for row in rows)
+
+
 def test_most_statements_that_may_fail_succeed(executed: list[tuple[Step, Observation]]) -> None:
     failed = [_failed(seen) for step, seen in executed if step.may_fail]
     assert 0 < sum(failed) < len(failed) / 2 + 1

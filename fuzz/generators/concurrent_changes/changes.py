@@ -13,6 +13,7 @@ from typing import Final
 
 from fuzz.generators.choices import Weighted, between, chance, pick, some
 from fuzz.generators.concurrent_changes.catalog import catalog_turn
+from fuzz.generators.concurrent_changes.detachment import detachment_turn
 from fuzz.generators.concurrent_changes.scene import (
     ALSO,
     COLUMNS,
@@ -335,4 +336,4 @@ _CHANGES: Weighted[_Make] = Weighted(
     (25, _updated), (20, _updated_from), (20, _deleted), (15, _deleted_using), (20, _merged_alike)
 )
 _Turn = Callable[[random.Random, Scene, int], list[Step]]
-_TURNS: Weighted[_Turn] = Weighted((84, _turn), (10, _changed_by_both), (6, catalog_turn))
+_TURNS: Weighted[_Turn] = Weighted((80, _turn), (10, _changed_by_both), (6, catalog_turn), (4, detachment_turn))
