@@ -85,6 +85,7 @@ def test_each_form_of_sample_is_requested(census: Census, form: str) -> None:
         *("local.table", "local.index_target", "local.extended_target", "local.distinct_inherited"),
         *("local.columns", "local.view", "local.elsewhere", "local.guest"),
         *("local.file", "local.file_child", "local.file_partition"),
+        *("local.own_type", "local.sparse", "local.toast", "local.locked"),
     ],
 )
 def test_each_path_is_taken(census: Census, tag: str) -> None:

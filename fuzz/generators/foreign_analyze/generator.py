@@ -252,7 +252,7 @@ class ForeignAnalyze(Generator):
         return Case(self.name, tuple(scene), tuple(steps))
 
 
-_LOCAL = 60  # percentage of cases that also analyze local tables
+_LOCAL = 75  # percentage of cases that also analyze local tables
 _RELATIONS = Weighted((55, 1), (35, 2), (10, 3))
 _KNOWN = Weighted((50, "right"), (15, "old"), (15, "wrong"), (20, "unknown"))
 

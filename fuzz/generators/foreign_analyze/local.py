@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 
 from fuzz.generators import file_tables, loopback
 from fuzz.generators.choices import Weighted, between, chance, pick, some
+from fuzz.generators.foreign_analyze.own_types import OWN_TYPES, created
 from oracles.model.case import Step
 
-_TABLE, _TREE = "l1", "l2"
+_TABLE, _TREE, _SPARSE, _OWN = "l1", "l2", "l3", "l4"
 _ROWS = (1, 250)  # the lowest target samples 300
 _ROWS_OF_TREE = (0, 60)  # with four pages, each has a quarter of 300
 
@@ -29,7 +30,7 @@ _TYPES = {
 # NULLs alone, one value, unique ones, few, and many unique ones beside a frequent one
 _NUMBERS = Weighted(
     (25, "g"), (15, "NULL::int4"), (10, "7"), (15, "g % 5"), (10, "g % 40"), (10, "nullif(g % 9, 0)"),
-    (10, "greatest(g, 40)"), (10, "CASE WHEN g % 4 > 0 THEN g END"),
+    (10, "greatest(g, 40)"), (10, "CASE WHEN g % 4 > 0 THEN g END"), (10, "g / 3"),
 )  # fmt: skip
 # repetitions in a value: a short header, a long one, more than the width that ANALYZE compares, and a toasted value
 _WIDTHS = Weighted((40, 1), (20, 60), (25, 600), (15, 3000))
@@ -42,10 +43,16 @@ _COMPARED = "null_frac, avg_width, n_distinct, most_common_freqs"
 
 def local_analyses(rng: random.Random) -> Iterator[Step]:
     """Yield steps that create a local table and a tree, analyze them in several ways, and read the statistics."""
-    if chance(rng, 60):
+    if chance(rng, 30):
+        yield Step("SET default_statistics_target = 1")
+    if chance(rng, 70):
         yield from _table(rng)
     if chance(rng, 60):
         yield from _tree(rng)
+    if chance(rng, 55):
+        yield from _own_types(rng)
+    if chance(rng, 15):
+        yield from _sparse()
 
 
 def _table(rng: random.Random) -> Iterator[Step]:
@@ -59,12 +66,16 @@ def _table(rng: random.Random) -> Iterator[Step]:
     for change in some(rng, _CHANGES, between(rng, 1, len(_CHANGES))):
         yield from change(rng, names)
     yield from _analyzed(rng, _TABLE, names)
-    for skipped in some(rng, _SKIPPED, between(rng, 0, 2)):
-        yield from skipped(rng)
+    if chance(rng, 70):
+        yield from (Step(sql) for sql in loopback.ELSEWHERE[:2])
+        for skipped in some(rng, _SKIPPED, between(rng, 1, 3)):
+            yield from skipped(rng)
 
 
 def _value(rng: random.Random, template: str) -> str:
     value = template.format(_NUMBERS.pick(rng))
+    if chance(rng, 25):
+        return value.format(_WIDTHS.pick(rng))
     return f"CASE WHEN g % 3 > 0 THEN {value.format(_WIDTHS.pick(rng))} ELSE {value.format(1)} END"
 
 
@@ -127,7 +138,6 @@ def _elsewhere(rng: random.Random) -> Iterator[Step]:
 
     It skips both, and analyzes the parent.
     """
-    yield from (Step(sql) for sql in loopback.ELSEWHERE[:2])
     yield Step("CREATE TEMPORARY TABLE l1_temporary AS SELECT 1 AS k")
     own = "pg_my_temp_schema()::regnamespace || '.l1_temporary'"
     yield Step(f"SELECT elsewhere('ANALYZE VERBOSE ' || {own})", tags=("local.elsewhere",))
@@ -154,7 +164,54 @@ def _rows_of_file(rng: random.Random) -> str:
     return file_tables.program_of("1") if chance(rng, 70) else file_tables.EMPTY
 
 
-_SKIPPED: tuple[Callable[[random.Random], Iterator[Step]], ...] = (_refused_columns, _view, _elsewhere, _file)
+def _toast(rng: random.Random) -> Iterator[Step]:
+    """Yield VACUUM (ANALYZE) of the TOAST table, which ANALYZE skips. Another session executes its computed text."""
+    yield Step(
+        f"SELECT elsewhere('VACUUM (ANALYZE) ' || reltoastrelid::regclass) FROM pg_class"
+        f" WHERE oid = '{_TABLE}'::regclass",
+        tags=("local.toast",),
+    )
+
+
+def _locked(rng: random.Random) -> Iterator[Step]:
+    """Yield ANALYZE (SKIP_LOCKED) of another session, while this one has a lock that lets it find the table."""
+    yield Step("BEGIN")
+    yield Step(f"LOCK TABLE {_TABLE} IN SHARE MODE")
+    yield Step(f"SELECT elsewhere('ANALYZE (SKIP_LOCKED) {_TABLE}')", tags=("local.locked",))
+    yield Step("COMMIT")
+
+
+_SKIPPED: tuple[Callable[[random.Random], Iterator[Step]], ...] = (
+    _refused_columns, _view, _elsewhere, _file, _toast, _locked,
+)  # fmt: skip
+
+
+def _own_types(rng: random.Random) -> Iterator[Step]:
+    types = some(rng, OWN_TYPES, between(rng, 2, len(OWN_TYPES)))
+    for own in types:
+        yield from created(rng, own)
+    names = [f"c{number}" for number, _ in enumerate(types, 1)]
+    declared = ", ".join(f"{name} {own.name}" for name, own in zip(names, types, strict=True))
+    yield Step(f"CREATE TABLE {_OWN} (k int4, {declared})")
+    values = ", ".join(f"{own.value.format(_NUMBERS.pick(rng))}::{own.name}" for own in types)
+    yield Step(f"INSERT INTO {_OWN} SELECT g, {values} FROM generate_series(1, {between(rng, *_ROWS)}) AS g")
+    yield from _analyzed(rng, _OWN, ["k", *names])
+
+
+def _sparse() -> Iterator[Step]:
+    """Yield ANALYZE of a tree in which a child has so few of the pages that none of its rows is in the sample.
+
+    Each page of the other child has one row, all with the same value. So the statistics do not depend on the sample.
+    """
+    yield Step("SET default_statistics_target = 1")
+    yield Step(f"CREATE TABLE {_SPARSE} (k int4, v text)")
+    yield Step(f"CREATE TABLE {_SPARSE}_few () INHERITS ({_SPARSE})")
+    yield Step(f"CREATE TABLE {_SPARSE}_many () INHERITS ({_SPARSE}) WITH (fillfactor = 10)")
+    yield Step(f"INSERT INTO {_SPARSE}_few VALUES (1, 'few')")
+    yield Step(f"INSERT INTO {_SPARSE}_many SELECT g % 3, repeat('m', 700) FROM generate_series(1, 650) AS g")
+    yield Step(f"ANALYZE {_SPARSE}", tags=("local.sparse",))
+    yield Step(f"SELECT {_COMPARED} FROM pg_stats WHERE tablename = '{_SPARSE}' AND inherited AND attname = 'v'")
+
 
 _SHAPES = Weighted((40, "partitioned"), (20, "inherited"), (20, "no partition"), (20, "no child"))
 _COLUMNS = "(k int4, v int4, x xid)"
@@ -178,6 +235,8 @@ def _tree(rng: random.Random) -> Iterator[Step]:
         options = tuple(option for option in options if "inherited" in option)
     if options and chance(rng, 60):
         yield Step(f"ALTER TABLE {_TREE} ALTER COLUMN v SET ({options[0]})", tags=("local.distinct_inherited",))
+    if shape == "inherited" and chance(rng, 30):
+        yield Step(f"CREATE TEMPORARY TABLE {_TREE}_own () INHERITS ({_TREE})")
     yield from _analyzed(rng, _TREE, ["k", "v", "x"])
     if chance(rng, 40):
         yield from _by_guest()
