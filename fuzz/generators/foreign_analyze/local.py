@@ -160,8 +160,11 @@ def _file(rng: random.Random) -> Iterator[Step]:
 
 
 def _rows_of_file(rng: random.Random) -> str:
-    """Return the option for the output of a program, which ANALYZE never reads, or for an empty file."""
-    return file_tables.program_of("1") if chance(rng, 70) else file_tables.EMPTY
+    """Return the option for a program, whose output ANALYZE never reads, or for an empty file.
+
+    The program prints nothing, so that the table can be read as part of a tree with other columns.
+    """
+    return "program 'true'" if chance(rng, 70) else file_tables.EMPTY
 
 
 def _toast(rng: random.Random) -> Iterator[Step]:
