@@ -18,6 +18,7 @@ from fuzz.generators.copy_batches.encoded import encoded_input, encoded_output
 from fuzz.generators.copy_batches.many_references import HELPERS, make_references
 from fuzz.generators.copy_batches.outside import make_outside
 from fuzz.generators.copy_batches.partitions import MANY_PARTITIONS
+from fuzz.generators.copy_batches.reading import make_reading
 from fuzz.generators.copy_batches.redefined import PLANS, make_redefined
 from fuzz.generators.copy_batches.table import REFERENCES, CopyState, CopyTable, Made
 from fuzz.generators.copy_batches.tables import DEFAULT_HELPERS, make_foreign, make_table
@@ -162,6 +163,9 @@ def _scene(rng: random.Random, state: CopyState) -> tuple[CopyState, tuple[Step,
 
 def _local(rng: random.Random, state: CopyState, name: str) -> tuple[CopyTable, tuple[Step, ...]]:
     table, steps = make_table(rng, state, name)
+    if chance(rng, 50 if table.partitions else 25):
+        table, reading = make_reading(rng, table)
+        steps += reading
     # Frequent triggers would prevent COPY from batching.
     if not chance(rng, 15 if table.leaves >= MANY_PARTITIONS else 45):
         return table, steps

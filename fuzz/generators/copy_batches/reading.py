@@ -1,0 +1,88 @@
+"""Code that runs during a COPY and reads its target: triggers of some partitions, checks and defaults.
+
+Rows come in the order of the data. So each call sees all rows before its own, unless they are still in a buffer that
+COPY may keep. Other statements may read rows in any order, so the code does nothing for these.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+from fuzz.generators.choices import Weighted, between, chance, first_made, pick, some
+from fuzz.generators.copy_batches.table import CopyTable, Role
+from oracles.model.case import Step
+
+_DURING = "current_query() ILIKE 'copy%'"
+_SEEN = "INSERT INTO audit SELECT '{what} reads {name}', count(*), sum(id) FROM {name};"
+_EVERY = (2, 5, 16)  # the first of so many rows reads the table
+
+Reading = tuple[CopyTable, tuple[Step, ...]]
+
+
+def make_reading(rng: random.Random, table: CopyTable) -> Reading:
+    """Return the table, and the steps that create what reads it."""
+    table, steps = first_made(rng, _READERS, rng, table) or _of_table(rng, table)
+    return replace(table, slow=True), steps
+
+
+def _of_partitions(rng: random.Random, table: CopyTable) -> Reading | None:
+    """Return triggers of a few partitions, between whose rows COPY buffers those of other partitions."""
+    if not table.partitions:
+        return None
+    when = _when(rng)
+    steps = (_trigger(rng, table.name, leaf, when) for leaf in some(rng, table.partitions, between(rng, 1, 3)))
+    return table, tuple(step for pair in steps for step in pair)
+
+
+def _of_table(rng: random.Random, table: CopyTable) -> Reading:
+    return table, _trigger(rng, table.name, table.name, _when(rng))
+
+
+def _when(rng: random.Random) -> str:
+    return "BEFORE" if chance(rng, 75) else "AFTER"
+
+
+def _trigger(rng: random.Random, read: str, owner: str, when: str) -> tuple[Step, ...]:
+    function = f"{owner}_reading"
+    condition = f"{_DURING} AND NEW.id % {pick(rng, _EVERY)} = 1"
+    body = f"IF {condition} THEN {_SEEN.format(what=owner, name=read)} END IF; RETURN NEW;"
+    return (
+        Step(f"CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body} END $$"),
+        Step(
+            f"CREATE TRIGGER {function} {when} INSERT ON {owner} FOR EACH ROW EXECUTE FUNCTION {function}()",
+            tags=("reading.partition" if owner != read else "reading.table",),
+        ),
+    )
+
+
+def _check(rng: random.Random, table: CopyTable) -> Reading:
+    """Return a check, which does not prevent COPY from buffering rows."""
+    function = f"{table.name}_checked"
+    condition = f"{_DURING} AND number % {pick(rng, _EVERY)} = 1"
+    body = f"IF {condition} THEN {_SEEN.format(what='check', name=table.name)} END IF; RETURN true;"
+    return table, (
+        Step(f"CREATE FUNCTION {function}(number int4) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN {body} END $$"),
+        Step(f"ALTER TABLE {table.name} ADD CHECK ({function}(id))", tags=("reading.check",)),
+    )
+
+
+def _default(rng: random.Random, table: CopyTable) -> Reading | None:
+    """Return a volatile default, before whose evaluation COPY must have inserted all rows."""
+    columns = [column for column in table.with_role(Role.DEFAULTED) if column.suffix.startswith("DEFAULT")]
+    if not columns:
+        return None
+    function = f"{table.name}_counted"
+    condition = f"{_DURING} AND nextval('ticks') % {pick(rng, _EVERY)} = 1"
+    body = f"IF {condition} THEN RETURN (SELECT count(*) FROM {table.name}); END IF; RETURN 0;"
+    return table, (
+        Step(f"CREATE FUNCTION {function}() RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN {body} END $$"),
+        Step(
+            f"ALTER TABLE {table.name} ALTER COLUMN {columns[0].name} SET DEFAULT {function}()",
+            tags=("reading.default",),
+        ),
+    )
+
+
+_READERS: Weighted[Callable[[random.Random, CopyTable], Reading | None]] = Weighted(
+    (60, _of_partitions), (10, _of_table), (15, _check), (15, _default)
+)
