@@ -13,15 +13,6 @@ PROLOGUE: Final = (
 )
 
 
-def program_of(*lines: str, then: str = "") -> str:
-    r"""Return the option for a program that prints the lines, and then runs another command.
-
-    No line has a quote or `$`, which the shell and SQL would interpret.
-    """
-    printed = "printf '%s\\n' " + " ".join(f"'{line}'" for line in lines)
-    return f"program $${printed}{f'; {then}' if then else ''}$$"
-
-
 def file_table(name: str, shape: str, *options: str) -> str:
     """Return the CREATE FOREIGN TABLE statement, to run after the prologue.
 

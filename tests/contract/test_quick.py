@@ -1,11 +1,10 @@
 """Tests of the selection of quick tests: each generator, source and oracle has one on real servers."""
 
-from fuzz import workdir
 from fuzz.generators.generator import all_generators
 from fuzz.sources.source import all_sources
 from oracles.model.oracle import all_oracles
 from tests.collected import marked_tests
-from tests.injected_bugs.injected_bug import bug_of
+from tests.injected_bugs.injected_bug import all_bugs
 
 
 def test_each_generator_source_and_oracle_has_a_quick_test_on_real_servers() -> None:
@@ -21,5 +20,5 @@ def test_each_generator_source_and_oracle_has_a_quick_test_on_real_servers() -> 
 
 def test_quick_tests_find_some_injected_bugs() -> None:
     """The bugs' headers select at least three workloads."""
-    bugs = [bug_of(patch) for patch in (workdir.PROJECT / "tests" / "injected_bugs").glob("**/*.patch")]
+    bugs = all_bugs()
     assert len({bug.quick for bug in bugs} - {None}) >= 3

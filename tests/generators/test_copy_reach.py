@@ -117,7 +117,7 @@ def test_limits_are_crossed(census: Census, counter: str) -> None:
             "copy.written.filling",
             "copy.written.partition",
         ),
-        *("reading.partition", "reading.table", "reading.check", "reading.default"),
+        *("trigger.reading_partition", "trigger.reading_table", "reading.check", "reading.default"),
         *("plpgsql.caught", "plpgsql.loop", "plpgsql.nested", "plpgsql.escaping"),
         *("references.portals", "references.plans", "references.union", "references.over_32"),
         *("trigger.before_row", "trigger.after_row", "trigger.before_statement", "trigger.after_statement"),

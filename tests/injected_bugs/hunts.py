@@ -11,7 +11,6 @@ JSON for each hunt, and hunts that it has are not repeated.
 """
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -30,15 +29,14 @@ from fuzz.servers.arm import Arm
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
 from fuzz.sources.source import UserInput
-from tests.injected_bugs.injected_bug import Bug, bug_of, sound_patches
+from tests.injected_bugs.injected_bug import Bug, all_bugs, sound_patches
 
-_FILE: Final = re.compile(r"^\+\+\+ b/(\S+)", re.MULTILINE)
 _LEAST: Final = 30.0  # seconds of a campaign
 
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """The result of a hunt: the oracle that found the bug, or none, and what it took."""
+    """The result of a hunt: the oracle that found the bug, or none, with the time and the cases until then."""
 
     bug: str
     even: bool
@@ -53,12 +51,13 @@ class Hunt:
 
 def directing(bug: Bug, arms: Sequence[Arm]) -> list[tuple[str, str]]:
     """Return the trees before and after each patch that directs the time. Raises SourceError."""
-    (file, *_) = _FILE.findall(bug.patch.read_text())
+    sound, bugged = arms
+    (file, *_) = git.changed_files(*bugged.trees[-2:])
     patches = sound_patches(bug)
-    series = list(pairwise(arms[0].trees))[-sum(patch.parent == patches[-1].parent for patch in patches) :]
+    series = list(pairwise(sound.trees))[-sum(patch.parent == patches[-1].parent for patch in patches) :]
     if any(file in git.changed_files(*pair) for pair in series):
         return series
-    base = arms[0].trees[0]
+    base = sound.trees[0]
     return [(base, without(base, str(Path(file).parent)))]
 
 
@@ -103,8 +102,7 @@ def main(
     """Hunt the bugs of these names, or all of them."""
     done = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     skipped = {each["bug"] for each in done if each["even"] == even}
-    bugs = [bug_of(patch) for patch in sorted(Path(__file__).parent.glob("**/*.patch"))]
-    for bug in bugs:
+    for bug in all_bugs():
         if bug.name in skipped or (names and bug.name not in names):
             continue
         with (

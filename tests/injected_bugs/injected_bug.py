@@ -85,6 +85,11 @@ def bug_of(patch: Path) -> Bug:
     )
 
 
+def all_bugs() -> list[Bug]:
+    """Return the injected bugs in the order of their patches' paths."""
+    return [bug_of(patch) for patch in sorted(Path(__file__).parent.glob("**/*.patch"))]
+
+
 def sound_patches(bug: Bug) -> list[Path]:
     """Return the patches below the bug's own, in order."""
     parts = [bug.series] if bug.series else SHIPPED["patched"]

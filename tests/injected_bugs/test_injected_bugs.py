@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from fuzz.generators.generator import all_generators
-from tests.injected_bugs.injected_bug import Bug, bug_of, find_bug
+from tests.injected_bugs.injected_bug import Bug, all_bugs, find_bug
 
-BUGS = [bug_of(patch) for patch in sorted(Path(__file__).parent.glob("**/*.patch"))]
+BUGS = all_bugs()
 # A limit in seconds would depend on the machine.
 CASES = 150
 CASES_OF_WORKLOAD = 400  # of the bug's own workload, which has more branches to reach

@@ -1,7 +1,6 @@
 """Tests of some injected bugs: each is found within a few cases of the generator in its header."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -15,9 +14,9 @@ from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.series import series_from_files
 from oracles.model.case import CaseId
 from oracles.model.oracle import all_oracles
-from tests.injected_bugs.injected_bug import Bug, bug_of, sound_patches
+from tests.injected_bugs.injected_bug import Bug, all_bugs, sound_patches
 
-BUGS = [bug for patch in sorted(Path(__file__).parent.glob("**/*.patch")) if (bug := bug_of(patch)).quick]
+BUGS = [bug for bug in all_bugs() if bug.quick]
 SEED = 1
 CASES = 40
 

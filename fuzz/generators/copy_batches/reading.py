@@ -10,10 +10,9 @@ from dataclasses import replace
 
 from fuzz.generators.choices import Weighted, between, chance, first_made, pick, some
 from fuzz.generators.copy_batches.table import CopyTable, Role
+from fuzz.generators.copy_batches.triggers import COUNT, Trigger, create_trigger
 from oracles.model.case import Step
 
-_DURING = "current_query() ILIKE 'copy%'"
-_SEEN = "INSERT INTO audit SELECT '{what} reads {name}', count(*), sum(id) FROM {name};"
 _EVERY = (2, 5, 16)  # the first of so many rows reads the table
 
 Reading = tuple[CopyTable, tuple[Step, ...]]
@@ -43,23 +42,24 @@ def _when(rng: random.Random) -> str:
 
 
 def _trigger(rng: random.Random, read: str, owner: str, when: str) -> tuple[Step, ...]:
-    function = f"{owner}_reading"
-    condition = f"{_DURING} AND NEW.id % {pick(rng, _EVERY)} = 1"
-    body = f"IF {condition} THEN {_SEEN.format(what=owner, name=read)} END IF; RETURN NEW;"
-    return (
-        Step(f"CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body} END $$"),
-        Step(
-            f"CREATE TRIGGER {function} {when} INSERT ON {owner} FOR EACH ROW EXECUTE FUNCTION {function}()",
-            tags=("reading.partition" if owner != read else "reading.table",),
-        ),
-    )
+    tag = "reading_table" if owner == read else "reading_partition"
+    trigger = Trigger(tag, f"{when} INSERT", "FOR EACH ROW", _counting(rng, "NEW.id", owner, read))
+    return create_trigger(trigger, owner, f"{owner}_reading")
+
+
+def _counting(rng: random.Random, number: str, who: str, read: str) -> str:
+    """Return PL/pgSQL that counts the rows so far of the table `read`, for some rows by an integer expression."""
+    return f"IF {_for_some(rng, number)} THEN {COUNT.format(name=who, what=f'reads {read}', source=read)} END IF;"
+
+
+def _for_some(rng: random.Random, number: str) -> str:
+    return f"current_query() ILIKE 'copy%' AND {number} % {pick(rng, _EVERY)} = 1"
 
 
 def _check(rng: random.Random, table: CopyTable) -> Reading:
     """Return a check, which does not prevent COPY from buffering rows."""
     function = f"{table.name}_checked"
-    condition = f"{_DURING} AND number % {pick(rng, _EVERY)} = 1"
-    body = f"IF {condition} THEN {_SEEN.format(what='check', name=table.name)} END IF; RETURN true;"
+    body = f"{_counting(rng, 'number', 'check', table.name)} RETURN true;"
     return table, (
         Step(f"CREATE FUNCTION {function}(number int4) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN {body} END $$"),
         Step(f"ALTER TABLE {table.name} ADD CHECK ({function}(id))", tags=("reading.check",)),
@@ -72,7 +72,7 @@ def _default(rng: random.Random, table: CopyTable) -> Reading | None:
     if not columns:
         return None
     function = f"{table.name}_counted"
-    condition = f"{_DURING} AND nextval('ticks') % {pick(rng, _EVERY)} = 1"
+    condition = _for_some(rng, "nextval('ticks')")
     body = f"IF {condition} THEN RETURN (SELECT count(*) FROM {table.name}); END IF; RETURN 0;"
     return table, (
         Step(f"CREATE FUNCTION {function}() RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN {body} END $$"),

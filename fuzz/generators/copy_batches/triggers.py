@@ -131,10 +131,10 @@ def make_triggers(rng: random.Random, table: CopyTable) -> tuple[CopyTable, tupl
         if table.family is Family.PARTITIONED and trigger.tag == "transition_row":
             continue  # PostgreSQL refuses them on partitioned tables
         table = _with(table, trigger)
-        steps += _create(trigger, table.name, f"{table.name}_trigger_{number}")
+        steps += create_trigger(trigger, table.name, f"{table.name}_trigger_{number}")
     if table.partitions and chance(rng, 30):
         leaf = pick(rng, table.partitions)
-        steps += _create(TRIGGERS.options[0], leaf, f"{leaf}_trigger")
+        steps += create_trigger(TRIGGERS.options[0], leaf, f"{leaf}_trigger")
     return table, steps
 
 
@@ -142,14 +142,14 @@ def make_plain_trigger(rng: random.Random, table: CopyTable) -> tuple[CopyTable,
     """Return the table with a trigger that foreign tables support: no transition tables, no deferral."""
     plain = [trigger for trigger in TRIGGERS.options if trigger.tag in PLAIN_KINDS]
     trigger = pick(rng, plain)
-    return _with(table, trigger), _create(trigger, table.name, f"{table.name}_trigger")
+    return _with(table, trigger), create_trigger(trigger, table.name, f"{table.name}_trigger")
 
 
 def make_remote_skipping(table: CopyTable, remote: Sequence[str]) -> tuple[CopyTable, tuple[Step, ...]]:
     """Return the table, and the steps that create triggers of its remote tables, which skip whole batches of rows."""
     body = "IF NEW.id % 100 >= 50 THEN RETURN NULL; END IF;"
     trigger = Trigger("remote_skipping", "BEFORE INSERT", "FOR EACH ROW", body, skips=True)
-    steps = tuple(step for name in remote for step in _create(trigger, name, f"{name}_trigger"))
+    steps = tuple(step for name in remote for step in create_trigger(trigger, name, f"{name}_trigger"))
     return replace(table, skips_rows=table.skips_rows or bool(remote)), steps
 
 
@@ -165,7 +165,8 @@ def _with(table: CopyTable, trigger: Trigger) -> CopyTable:
     )
 
 
-def _create(trigger: Trigger, table: str, name: str) -> tuple[Step, ...]:
+def create_trigger(trigger: Trigger, table: str, name: str) -> tuple[Step, ...]:
+    """Return the steps that create the trigger of a table, and its function."""
     body = trigger.body.replace("{name}", table)
     constraint, when = (
         ("CONSTRAINT ", trigger.when[11:]) if trigger.when.startswith("CONSTRAINT") else ("", trigger.when)
@@ -192,7 +193,7 @@ def make_view(rng: random.Random, table: CopyTable, name: str) -> tuple[CopyTabl
     temporary = "TEMPORARY " if table.persistence == "TEMPORARY" else ""
     steps = (
         Step(f"CREATE {temporary}VIEW {name} AS SELECT {columns} FROM {table.name}"),
-        *_create(trigger, name, f"{name}_trigger"),
+        *create_trigger(trigger, name, f"{name}_trigger"),
     )
     view = replace(
         _with(table, trigger),

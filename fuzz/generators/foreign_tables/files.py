@@ -5,7 +5,7 @@ A scene has at most one, which no statement changes. COPY converts only the colu
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from fuzz.generators import file_tables
@@ -20,9 +20,9 @@ _DEFAULTED: Final = "the default"
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """Options of file_fdw for lines, with what the lines need of them."""
+    """The options of a file table, each empty if it is not given."""
 
-    name: str
+    format: str
     delimiter: str
     null: str
     header: str
@@ -31,24 +31,30 @@ class _Format:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Return the options."""
-        given = (
-            ("format", self.name),
-            ("delimiter", self.delimiter),
-            ("null", self.null),
-            ("header", self.header),
-            ("default", self.default),
-            ("encoding", self.encoding),
-        )
-        return tuple(f"{option} '{value}'" for option, value in given if value)
+        """Return the options as SQL."""
+        return tuple(f"{option} '{value}'" for option, value in asdict(self).items() if value)
 
-    def line(self, fields: tuple[str | None, ...]) -> str:
-        """Return the fields as a line."""
-        null = self.null or ("" if self.name == "csv" else "\\N")
-        return (self.delimiter or ",").join(null if field is None else self._field(field) for field in fields)
+    @property
+    def separator(self) -> str:
+        """Return the delimiter, or the default one."""
+        return self.delimiter or ","
 
-    def _field(self, field: str) -> str:
-        return f'"{field}"' if self.name == "csv" and (self.delimiter or ",") in field else field
+    def line(self, values: tuple[str | None, ...]) -> str:
+        """Return the values as a line."""
+        null = self.null or ("" if self.format == "csv" else "\\N")
+        return self.separator.join(null if value is None else self._field(value) for value in values)
+
+    def _field(self, value: str) -> str:
+        return f'"{value}"' if self.format == "csv" and self.separator in value else value
+
+
+def _program(*lines: str, then: str = "") -> str:
+    r"""Return the option for a program that prints the lines, and then runs another command.
+
+    No line has a quote or `$`, which the shell and SQL would interpret.
+    """
+    printed = "printf '%s\\n' " + " ".join(f"'{line}'" for line in lines)
+    return f"program $${printed}{f'; {then}' if then else ''}$$"
 
 
 def file_relation(rng: random.Random, columns: str, keys: int, repeat: int) -> Iterator[Step]:
@@ -59,14 +65,14 @@ def file_relation(rng: random.Random, columns: str, keys: int, repeat: int) -> I
     numbers = range(first, max(first, keys) + 1, every)[:_MOST]
     lines = [form.line(_row(number, repeat, defaulted=marked and number % 3 == 0)) for number in numbers]
     if form.header:
-        lines.insert(0, (form.delimiter or ",").join(_NAMES))
+        lines.insert(0, form.separator.join(_NAMES))
     yield from map(Step, file_tables.PROLOGUE)
     dropped = chance(rng, 30)
     shape = f"({'gone int, ' if dropped else ''}{columns})"
-    yield Step(file_tables.file_table(FILE, shape, file_tables.program_of(*lines), *form.options), tags=("file",))
+    yield Step(file_tables.file_table(FILE, shape, _program(*lines), *form.options), tags=("file",))
     if dropped:
         yield Step(f"ALTER FOREIGN TABLE {FILE} DROP COLUMN gone")
-    if form.name == "csv":
+    if form.format == "csv":
         for column, option in (("b", "force_null"), ("b", "force_not_null"), ("a", "force_null")):
             if chance(rng, 30):
                 yield Step(f"ALTER FOREIGN TABLE {FILE} ALTER COLUMN {column} OPTIONS ({option} 'true')")
@@ -113,7 +119,7 @@ _FAULTY: Final = (
     (("k,b,a", "1,2,x"), "format 'csv', header 'match'", ()),
 )
 _UNREADABLE: Final = (
-    f"{file_tables.program_of('1,2,x', then='exit 3')}, format 'csv'",
+    f"{_program('1,2,x', then='exit 3')}, format 'csv'",
     "program 'exit 3'",
     "program 'no_such_program 2> /dev/null'",
     "filename '/nowhere/rows'",
@@ -155,7 +161,7 @@ def refused_file(rng: random.Random) -> list[Step]:
 def _faulty(rng: random.Random) -> list[Step]:
     lines, options, readable = pick(rng, _FAULTY)
     return [
-        Step(file_tables.file_table("wrong", _SHAPE, file_tables.program_of(*lines), options)),
+        Step(file_tables.file_table("wrong", _SHAPE, _program(*lines), options)),
         *(Step(f"SELECT {columns} FROM wrong") for columns in readable),
         *(_failing(f"SELECT {columns} FROM wrong") for columns in some(rng, _READ, 2)),
         Step("DROP FOREIGN TABLE wrong"),
@@ -174,7 +180,7 @@ def _unreadable(rng: random.Random) -> list[Step]:
 def _unchangeable(rng: random.Random) -> list[Step]:
     return [
         *(_failing(file_tables.file_table("refused", _SHAPE, options)) for options in some(rng, _OPTIONS, 3)),
-        Step(file_tables.file_table("wrong", _SHAPE, file_tables.program_of("1,2,x"), "format 'csv'")),
+        Step(file_tables.file_table("wrong", _SHAPE, _program("1,2,x"), "format 'csv'")),
         *(_failing(change) for change in some(rng, _CHANGES, 4)),
         Step("DROP FOREIGN TABLE wrong"),
     ]
