@@ -45,6 +45,28 @@ def test_growth_of_resource_owners_is_counted(observe: Observe) -> None:
     assert observed.reach["owner.hash_1024_4096"] == 1
 
 
+def test_owners_released_below_a_copy_are_counted(observe: Observe) -> None:
+    function = """
+        CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            BEGIN
+                PERFORM 1 / new.k;
+            EXCEPTION WHEN division_by_zero THEN
+            END;
+            RETURN new;
+        END $$
+    """
+    scene = (
+        Step("CREATE TABLE p (k int, v text)"),
+        Step(function),
+        Step("CREATE TRIGGER t BEFORE INSERT ON p FOR EACH ROW EXECUTE FUNCTION f()"),
+    )
+    data = b"".join(b"%d\tx\n" % key for key in (0, 1, 2, 0, 3))
+    observed = observe(Step("COPY p FROM STDIN", Kind.COPY_IN, data), scene=scene, explain=True)
+    assert observed.reach["owner.released_in_copy"] == 3
+    assert observed.reach["owner.aborted_in_copy"] == 2
+
+
 def test_copy_without_batches_has_its_own_counter(observe: Observe) -> None:
     volatile = "CREATE TABLE p (k int, v text, w int GENERATED ALWAYS AS IDENTITY)"
     trigger = (

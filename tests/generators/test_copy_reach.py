@@ -90,6 +90,8 @@ def test_errors_are_of_many_kinds(census: Census) -> None:
         "owner.hash_128_512",
         "owner.hash_1024_4096",
         "owner.1000_items",
+        "owner.released_in_copy",
+        "owner.aborted_in_copy",
     ],
 )
 def test_limits_are_crossed(census: Census, counter: str) -> None:

@@ -188,6 +188,8 @@ typedef enum Counter
 	OWNER_HASH_8192,
 	OWNER_1000_ITEMS,			/* looks at an owner with as many items */
 	OWNER_GROWTH,				/* hash tables seen made or enlarged */
+	OWNER_RELEASED,				/* owners below a COPY, of subtransactions or portals */
+	OWNER_ABORTED,
 	NUM_COUNTERS
 } Counter;
 
@@ -197,7 +199,7 @@ static const char *const counter_names[NUM_COUNTERS] = {
 	"copy.round_full", "copy.round_bytes", "copy.round_last",
 	"copy.round_1_relation", "copy.round_2_32_relations", "copy.round_33_relations",
 	"owner.array", "owner.hash_64", "owner.hash_128_512", "owner.hash_1024_4096", "owner.hash_8192",
-	"owner.1000_items", "owner.growths",
+	"owner.1000_items", "owner.growths", "owner.released_in_copy", "owner.aborted_in_copy",
 };
 
 static uint64 counters[NUM_COUNTERS];
@@ -262,6 +264,14 @@ look_at_owner(void)
 #else
 #define look_at_owner() ((void) 0)
 #endif
+
+/* Registered during COPY, so that callbacks of extensions run as well. */
+static void
+count_release(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, void *arg)
+{
+	if (phase == RESOURCE_RELEASE_AFTER_LOCKS)
+		counters[isCommit ? OWNER_RELEASED : OWNER_ABORTED]++;
+}
 
 static void
 end_round(bool last)
@@ -368,14 +378,16 @@ watch_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree, Proces
 
 	counters[COPY_FROM]++;
 	current.any = false;
-	current.copies++;
+	if (current.copies++ == 0)
+		RegisterResourceReleaseCallback(count_release, NULL);
 	PG_TRY();
 	{
 		next(pstmt, query, read_only_tree, context, params, environment, dest, completion);
 	}
 	PG_FINALLY();
 	{
-		current.copies--;
+		if (--current.copies == 0)
+			UnregisterResourceReleaseCallback(count_release, NULL);
 		end_round(true);
 		if (!current.any)
 			counters[COPY_NO_BATCH]++;
