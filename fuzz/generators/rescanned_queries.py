@@ -41,7 +41,7 @@ class RescannedQueries(Generator):
         "small_memory",
         "loop_only+indexes",
         "merge_only+small_memory",
-        "hash_only",
+        "hash_spilling",
         "indexes+small_memory",
         "prepared_generic",
         "extended",
@@ -66,7 +66,7 @@ _SETTINGS: Final = ("SET enable_sort = off", "SET enable_hashagg = off", "SET en
 
 
 def _table(rng: random.Random, name: str, scale: Scale) -> list[Step]:
-    rows = between(rng, 0, pick(rng, (scale.rows, scale.rows // 10, scale.rows * 4)))
+    rows = between(rng, 0, pick(rng, (scale.rows, scale.rows // 10, scale.rows * 6)))
     dropped = chance(rng, 25)
     steps = [Step(f"CREATE TABLE {name} ({'gone int4, ' if dropped else ''}{_COLUMNS})")]
     steps += [Step(f"ALTER TABLE {name} DROP gone")] if dropped else []
@@ -170,7 +170,7 @@ _FUNCTIONS: Final = (
 
 
 def _grouped(rng: random.Random) -> _Rows:
-    keys = pick(rng, (("k",), ("x",), ("id",), ("k", "x"), ("n", "k")))
+    keys = pick(rng, (("k",), ("id",), ("k", "x"), ("id", "n"), ("n", "k")))
     form = pick(rng, ("{}", "{}", "ROLLUP ({})", "CUBE ({})")).format(", ".join(keys))
     made = some(rng, _AGGREGATES, between(rng, 1, 3))
     values = [
@@ -249,7 +249,7 @@ def _bounded(rng: random.Random, rows: _Rows) -> str:
     """
     if not rows.order or chance(rng, 15):
         return rows.sql
-    if chance(rng, 30):
+    if chance(rng, 40):
         inner = f"{rows.sql} ORDER BY {rows.order} OFFSET 0"
         filtered = f"SELECT * FROM ({inner}) AS f WHERE num_nonnulls(f) > 0"
         return f"{filtered} ORDER BY {rows.order} LIMIT {_number(rng, 500)} * {between(rng, 1, 9)}"
