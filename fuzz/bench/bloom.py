@@ -27,6 +27,7 @@ class Join(StrEnum):
 
     INNER = "inner"
     LEFT = "left"
+    FULL = "full"
     ANTI = "anti"
 
 
@@ -34,6 +35,8 @@ _QUERIES = MappingProxyType(
     {
         Join.INNER: "SELECT count(fval) FROM fact JOIN dim ON fact.id = dim.id AND dval < '{limit}'",
         Join.LEFT: "SELECT count(fval), count(dval) FROM fact LEFT JOIN dim ON fact.id = dim.id AND dval < '{limit}'",
+        Join.FULL: "SELECT count(fval), count(dval) FROM fact FULL JOIN"
+        " (SELECT * FROM dim WHERE dval < '{limit}') AS dim ON fact.id = dim.id",
         Join.ANTI: "SELECT count(fval) FROM fact WHERE NOT EXISTS"
         " (SELECT FROM dim WHERE fact.id = dim.id AND dval < '{limit}')",
     }
@@ -65,7 +68,8 @@ class BloomBench(Bench):
     """Milliseconds of the mail's query, so a ratio below 1 is a gain.
 
     `scale` is the share of the mail's rows and of its work_mem. `memory`, in MB, limits each server during
-    measurements, including cached files. The tables' files are cached before, temporary files are not.
+    measurements, including cached files. The tables' files are cached before, temporary files are not. With `workers`,
+    all processes share a hash table (Parallel Hash).
     """
 
     name = "bloom"
@@ -89,16 +93,18 @@ class BloomBench(Bench):
             **UNDISTURBED,
             "jit": "off",
             "hash_mem_multiplier": "1",  # the setting is newer than the mail
-            "max_parallel_workers_per_gather": "0",
             "enable_mergejoin": "off",
             "enable_nestloop": "off",
         }
     )
 
-    def __init__(self, join: Join = Join.INNER, scale: float = 0.1, memory: int | None = None) -> None:
+    def __init__(
+        self, join: Join = Join.INNER, scale: float = 0.1, memory: int | None = None, workers: int = 0
+    ) -> None:
         self._join = join
         self._scale = scale
         self._memory = memory
+        self._workers = workers
         self._spilled: dict[tuple[str, Point], Spilled] = {}
 
     @classmethod
@@ -108,14 +114,15 @@ class BloomBench(Bench):
 
     @property
     def parameters(self) -> str:
-        """Return the join, the scale and the limit of memory."""
-        return f"{self._join} {self._scale} {self._memory}"
+        """Return the join, the scale, the limit of memory and the number of workers."""
+        return f"{self._join} {self._scale} {self._memory} {self._workers}"
 
     def label(self, point: Point) -> str:
         """Return the point as text. A limit of the mail, a hexadecimal digit, is a share of matching rows."""
         work_mem, limit = point
         memory = "one batch" if work_mem == FLOOR else f"{work_mem} MB"
-        return f"{self._join}, {memory}, {limit / 16:.0%} match"
+        join = f"{self._join}, {self._workers} workers" if self._workers else self._join
+        return f"{join}, {memory}, {limit / 16:.0%} match"
 
     def data(self, points: Sequence[Point]) -> str:
         """Return the scale."""
@@ -165,6 +172,7 @@ class BloomBench(Bench):
         """Set the point's work_mem, and return its query."""
         work_mem, limit = point
         connection.execute(f"SET work_mem = {max(round(work_mem * 1024 * self._scale), 64)}")
+        connection.execute(f"SET max_parallel_workers_per_gather = {self._workers}")
         return _QUERIES[self._join].format(limit=f"{limit:x}")
 
     def _explained(self, connection: Connection, point: Point) -> Spilled:

@@ -1,7 +1,7 @@
 """The default arms of a bench: the series without the patches for the bench's mail, with them, and the whole series.
 
 Only so does a ratio show these patches alone. A second arm without them shows the noise. The patches for a mail are
-those whose message links to it.
+those whose message links to it, as far as they follow one another. The whole series has later ones, too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,8 +24,12 @@ def default_arms(bench: Bench, base: Base, beside: Sequence[str] = ()) -> tuple[
         return ()
     baseline = len(shipped_series("master", base).patches)
     patches = shipped_series("patched", base).patches[baseline:]
-    cited = [number for number, patch in enumerate(patches) if _links_to(patch, bench.mail.message_id)]
-    return (*_arms(patches, cited[0], cited[-1]), *beside) if cited else ()
+    cited = [_links_to(patch, bench.mail.message_id) for patch in patches]
+    if True not in cited:
+        return ()
+    first = cited.index(True)
+    after = cited.index(False, first) if False in cited[first:] else len(cited)
+    return (*_arms(patches, first, after - 1), *beside)
 
 
 def _arms(patches: Sequence[Patch], first: int, last: int) -> Iterator[str]:

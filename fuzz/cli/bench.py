@@ -172,10 +172,11 @@ def bloom(
         int | None,
         typer.Option(min=32, metavar="MB", help="Limit of a server's memory, including its cache of temporary files."),
     ] = None,
+    workers: Annotated[int, typer.Option(min=0, help="Parallel workers of each query, which share a hash table.")] = 0,
 ) -> list[Chosen]:
     """Join a large table with part of a smaller one, in many batches and in one."""
     chosen = {"work_mem": numbers(work_mem, "--work-mem"), "limit": numbers(limit, "--limit")}
-    return [_grid(BloomBench(join, scale, memory), chosen)]
+    return [_grid(BloomBench(join, scale, memory, workers), chosen)]
 
 
 @benches.command()

@@ -48,7 +48,7 @@ class RescannedQueries(Generator):
         "indexes+cursor",
         "closed_early",
     )
-    cpu_seconds: ClassVar[float] = 1.0
+    cpu_seconds: ClassVar[float] = 0.4
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case: tables with dead rows and dropped columns, and queries of them."""

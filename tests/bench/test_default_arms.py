@@ -37,8 +37,14 @@ def test_bloom_filters_are_measured_over_fixed_buckets(base: Base) -> None:
     assert [patch.name[:4] for patch in own[2:]] == [f"{number:04}" for number in range(11)]
 
 
-def test_the_whole_is_no_further_arm_if_it_ends_with_the_patch(base: Base) -> None:
-    assert list(specs_of(all_benches()["fdw_analyze"], base)) == ["without", "again", "with", "upstream"]
+def test_the_whole_is_no_further_arm_if_it_ends_with_the_patch(base: Base, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = all_benches()["fdw_analyze"]
+    assert list(specs_of(bench, base)) == ["without", "again", "with", "patched", "upstream"]
+    monkeypatch.setattr(
+        "fuzz.bench.default_arms.shipped_series",
+        lambda name, base: parse_series("patched:0014" if name == "patched" else name, base),
+    )
+    assert list(specs_of(bench, base)) == ["without", "again", "with", "upstream"]
 
 
 def test_a_bench_without_a_mail_has_no_arms_of_its_own(base: Base) -> None:

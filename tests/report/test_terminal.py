@@ -63,7 +63,7 @@ def test_branches_are_a_table_of_all_combinations() -> None:
     Console(file=out, width=100).print(table)
     lines = [line.split() for line in out.getvalue().splitlines()]
     assert lines[0] == ["bloom", "discarded", "emitted", "shared", "false_positive", "deferred", "switched_off", "late"]
-    assert ["left", "2", "0", "0", "0", "0"] in lines  # a left join discards no rows, and the filter is not shared
+    assert ["left", "2", "0", "0", "0", "0", "0"] in lines  # a left join discards no rows
     assert ["inner", "0", "1", "0", "0", "0", "0"] in lines
 
 
