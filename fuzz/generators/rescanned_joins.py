@@ -12,6 +12,7 @@ from typing import ClassVar, Final
 from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, pick
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.sql.predicates import where
+from fuzz.generators.sql.rescans import DIGEST, digests, existence
 from oracles.model.case import Case, Kind, Step
 
 _TABLES: Final = ("t1", "t2", "t3")
@@ -29,7 +30,6 @@ _DRIVERS: Final = Weighted(
 _COMPARISONS: Final = Weighted((50, "="), (20, "<>"), (15, ">="), (15, "<"))
 _RESIDUALS: Final = Weighted((65, ""), (20, " AND l.x <= r.x"), (15, " AND l.id % 3 <> r.id % 3"))
 _SETTINGS: Final = ("SET enable_memoize = off", "SET enable_material = off", "SET enable_hashagg = off")
-_DIGEST: Final = "(count(*), sum(hashtextextended(q::text, 0)))::text"
 
 
 class RescannedJoins(Generator):
@@ -167,22 +167,21 @@ _SIDES: Final = Weighted(
 
 
 def _scalar(rng: random.Random, rows: _Rows, driver: str) -> str:
-    return f"SELECT o.x, (SELECT {_DIGEST} FROM ({rows.sql}) AS q) FROM {driver}"
+    return digests(rows.sql, driver)
 
 
 def _lateral(rng: random.Random, rows: _Rows, driver: str) -> str:
-    return f"SELECT o.x, s.d FROM {driver} CROSS JOIN LATERAL (SELECT {_DIGEST} AS d FROM ({rows.sql}) AS q) AS s"
+    return f"SELECT o.x, s.d FROM {driver} CROSS JOIN LATERAL (SELECT {DIGEST} AS d FROM ({rows.sql}) AS q) AS s"
 
 
 def _rows(rng: random.Random, rows: _Rows, driver: str) -> str:
     """Return a loop over the rows themselves. OFFSET 0 keeps the planner from flattening the subquery."""
     joined = f"SELECT o.x, s.* FROM {driver} LEFT JOIN LATERAL ({rows.sql} OFFSET 0) AS s ON true"
-    return f"SELECT {_DIGEST} FROM ({joined}) AS q"
+    return f"SELECT {DIGEST} FROM ({joined}) AS q"
 
 
 def _exists(rng: random.Random, rows: _Rows, driver: str) -> str:
-    """Return executions that end at their first row."""
-    return f"SELECT o.x, EXISTS ({rows.sql} OFFSET {pick(rng, (0, 1, 5))}) FROM {driver}"
+    return existence(rng, rows.sql, driver)
 
 
 def _any(rng: random.Random, rows: _Rows, driver: str) -> str:

@@ -12,6 +12,7 @@ from typing import ClassVar, Final
 from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, pick, some
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.sql.predicates import where
+from fuzz.generators.sql.rescans import DIGEST, digests, existence
 from oracles.model.case import Case, Kind, Step
 
 _TABLES: Final = ("t1", "t2", "t3")
@@ -28,7 +29,6 @@ _DRIVERS: Final = Weighted(
     (20, "generate_series({most}, 0, -1)"),
     (20, "(SELECT x FROM t3 ORDER BY id LIMIT {most})"),
 )
-_DIGEST: Final = "(count(*), sum(hashtextextended(q::text, 0)))::text"
 
 
 class RescannedQueries(Generator):
@@ -100,11 +100,10 @@ class _Rows:
 
 
 def _query(rng: random.Random) -> Step:
-    kind = _KINDS.pick(rng)
-    rows = _MAKERS[kind](rng)
+    rows = _MAKERS.pick(rng)(rng)
     driver = f"{_DRIVERS.pick(rng).format(most=between(rng, 2, 9))} AS o (x)"
     form = pick(rng, _FORMS)
-    return Step(form(rng, rows, driver), Kind.QUERY, tags=(kind, form.__name__.removeprefix("_")))
+    return Step(form(rng, rows, driver), Kind.QUERY, tags=(rows.kind, form.__name__.removeprefix("_")))
 
 
 def _compared(rng: random.Random, column: str = "x") -> str:
@@ -225,20 +224,10 @@ def _looked_up(rng: random.Random) -> _Rows:
     return _Rows("looked_up", sql, "i, j, v")
 
 
-_KINDS: Final = Weighted(
-    (16, "sorted"), (14, "combined"), (10, "appended"), (16, "windowed"), (16, "grouped"), (8, "distinct"),
-    (14, "scanned"), (6, "looked_up"),
+_MAKERS: Final[Weighted[Callable[[random.Random], _Rows]]] = Weighted(
+    (16, _sorted), (14, _combined), (10, _appended), (16, _windowed), (16, _grouped), (8, _distinct), (14, _scanned),
+    (6, _looked_up),
 )  # fmt: skip
-_MAKERS: Final[dict[str, Callable[[random.Random], _Rows]]] = {
-    "sorted": _sorted,
-    "combined": _combined,
-    "appended": _appended,
-    "windowed": _windowed,
-    "grouped": _grouped,
-    "distinct": _distinct,
-    "scanned": _scanned,
-    "looked_up": _looked_up,
-}
 
 
 def _bounded(rng: random.Random, rows: _Rows) -> str:
@@ -258,25 +247,24 @@ def _bounded(rng: random.Random, rows: _Rows) -> str:
 
 
 def _all(rng: random.Random, rows: _Rows, driver: str) -> str:
-    return f"SELECT o.x, (SELECT {_DIGEST} FROM ({_bounded(rng, rows)}) AS q) FROM {driver}"
+    return digests(_bounded(rng, rows), driver)
 
 
 def _lateral(rng: random.Random, rows: _Rows, driver: str) -> str:
     """Return a loop over the rows themselves. The rows of each execution are in no order."""
     joined = f"SELECT o.x AS ox, s.* FROM {driver} LEFT JOIN LATERAL ({_bounded(rng, rows)}) AS s ON true"
-    return f"SELECT {_DIGEST} FROM ({joined}) AS q"
+    return f"SELECT {DIGEST} FROM ({joined}) AS q"
 
 
 def _exists(rng: random.Random, rows: _Rows, driver: str) -> str:
-    """Return executions that end at an early row."""
-    return f"SELECT o.x, EXISTS ({rows.sql} OFFSET {pick(rng, (0, 1, 5))}) FROM {driver}"
+    return existence(rng, rows.sql, driver)
 
 
 def _early(rng: random.Random, rows: _Rows, driver: str) -> str:
     """Return executions of which some end early, at any rows. These are only counted."""
     if rows.order:
         return _all(rng, rows, driver)
-    value = f"CASE WHEN o.x IS NULL THEN {_DIGEST} ELSE count(*)::text END"
+    value = f"CASE WHEN o.x IS NULL THEN {DIGEST} ELSE count(*)::text END"
     return (
         f"SELECT o.x, (SELECT {value} FROM ({rows.sql} LIMIT o.x{pick(rng, ('', ' + 1', ' * 7'))}) AS q) FROM {driver}"
     )
