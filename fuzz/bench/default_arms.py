@@ -5,6 +5,7 @@ those whose message links to it, as far as they follow one another. The whole se
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 from urllib.parse import unquote_to_bytes
 
 from fuzz.bench.bench import Bench
@@ -24,12 +25,11 @@ def default_arms(bench: Bench, base: Base, beside: Sequence[str] = ()) -> tuple[
         return ()
     baseline = len(shipped_series("master", base).patches)
     patches = shipped_series("patched", base).patches[baseline:]
-    cited = [_links_to(patch, bench.mail.message_id) for patch in patches]
-    if True not in cited:
+    cited = [number for number, patch in enumerate(patches) if _links_to(patch, bench.mail.message_id)]
+    if not cited:
         return ()
-    first = cited.index(True)
-    after = cited.index(False, first) if False in cited[first:] else len(cited)
-    return (*_arms(patches, first, after - 1), *beside)
+    consecutive = [number for number, expected in zip(cited, count(cited[0]), strict=False) if number == expected]
+    return (*_arms(patches, consecutive[0], consecutive[-1]), *beside)
 
 
 def _arms(patches: Sequence[Patch], first: int, last: int) -> Iterator[str]:
