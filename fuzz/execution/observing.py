@@ -119,6 +119,8 @@ class Reader:
                 if kind == messages.ERROR_RESPONSE and outcome is Outcome.OK:
                     sqlstate = said[-1].sqlstate
                     outcome = Outcome.TIMEOUT if _timed_out(payload) else Outcome.ERROR
+        if outcome is Outcome.OK and any(reply.too_large for reply in replies):
+            outcome = Outcome.TOO_LARGE
         transaction = replies[-1].status
         return Observation(outcome, sqlstate, tuple(tags), columns, tuple(rows), tuple(said), transaction=transaction)
 

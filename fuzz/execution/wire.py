@@ -25,6 +25,8 @@ from fuzz.execution.messages import BACKEND_KEY, ERROR_RESPONSE, READY, ROW_KIND
 
 # A Unix socket holds about 200 kB, so one call empties it.
 RECEIVE_BYTES: Final = 1 << 18
+# Of the rows of a reply. One of PostgreSQL's own tests has an EXPLAIN whose query returns gigabytes.
+RESULT_BYTES: Final = 1 << 26
 
 _HEAD = struct.Struct(">BI")
 _LENGTHS: Final = range(4, 1 << 30)  # of a message, including the length itself; the server's limit is 1 GB
@@ -41,6 +43,18 @@ class Reply:
     rows: list[bytes] = field(default_factory=list)  # payloads of DataRow and CopyData
     others: list[tuple[int, bytes]] = field(default_factory=list)  # type and payload of all other messages
     status: str = ""
+    too_large: bool = False  # whether the rows exceeded RESULT_BYTES; then they are dropped
+    spans: bool = field(default=False, compare=False)  # whether it took several reads from the socket
+    _size: int = field(default=0, compare=False)
+    _measured: int = field(default=0, compare=False)  # rows
+
+    def measure(self) -> None:
+        """Drop the rows if they exceed RESULT_BYTES."""
+        self._size += sum(map(len, self.rows[self._measured :]))
+        if self._size > RESULT_BYTES:
+            self.rows.clear()
+            self.too_large = True
+        self._measured = len(self.rows)
 
 
 class Wire:
@@ -142,6 +156,8 @@ class Wire:
             elif wrong := malformation(kind, data[body:end]):
                 return self._break_off(kind, wrong)
             elif kind == READY:
+                if reply.spans:
+                    reply.measure()
                 reply.status = chr(data[body])
                 self.replies.append(reply)
                 reply = self.partial = Reply()
@@ -153,6 +169,8 @@ class Wire:
             position = end
             body = end + 5
         self._carry = data[position:]
+        reply.measure()
+        reply.spans = True
 
     def _break_off(self, kind: int, wrong: str) -> None:
         """End the connection, because the position of the next message is unknown."""

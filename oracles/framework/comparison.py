@@ -175,6 +175,8 @@ def _obstacle(ours: Observation, theirs: Observation) -> str:
         return "connection lost"
     if DISK_FULL in (ours.sqlstate, theirs.sqlstate):
         return "disk full"
+    if Outcome.TOO_LARGE in outcomes:
+        return "the result is too large"
     return "timeout" if Outcome.TIMEOUT in outcomes else ""
 
 

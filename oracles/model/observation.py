@@ -14,6 +14,7 @@ class Outcome(StrEnum):
     OK = "ok"
     ERROR = "error"
     TIMEOUT = "timeout"  # statement_timeout, or no reply within the client's limit
+    TOO_LARGE = "too large"  # it succeeded, but the client does not keep so many rows
     LOST = "lost"  # the connection was lost during this step
     SKIPPED = "skipped"  # not executed: the connection was lost before, or the arm lacks the settings of the run
 

@@ -3,6 +3,7 @@
 import pytest
 
 from fuzz.errors import ServerError
+from fuzz.execution import wire
 from fuzz.execution.executor import Executor
 from fuzz.execution.messages import values_of
 from fuzz.execution.modes import MODES
@@ -261,6 +262,14 @@ def test_an_error_that_a_statement_raises_is_no_timeout(twins: tuple[object, ...
         case = Case("test", (), (query("SELECT pg_sleep(5)"), raised, query("SELECT 1")))
         (observed,) = executor.observe(case, [Run("a", ())]).values()
     assert [step.outcome for step in observed.steps] == [Outcome.TIMEOUT, Outcome.ERROR, Outcome.OK]
+
+
+def test_a_large_result_is_not_kept(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "RESULT_BYTES", 100_000)
+    case = Case("test", (), (query("SELECT repeat('x', 1000) FROM generate_series(1, 1000)"), query("SELECT 1")))
+    (observed,) = executor.observe(case, [Run("a", ())]).values()
+    assert [step.outcome for step in observed.steps] == [Outcome.TOO_LARGE, Outcome.OK]
+    assert [len(step.rows) for step in observed.steps] == [0, 1]
 
 
 def test_settings_and_open_objects_of_a_case_do_not_affect_the_next(observe: Observe) -> None:

@@ -69,6 +69,19 @@ def test_replies_do_not_depend_on_the_fragments(twins: tuple[Arm, ...], sizes: l
     assert [kind for kind, _ in failed.others if kind == messages.ERROR_RESPONSE] == [messages.ERROR_RESPONSE]
 
 
+@given(st.lists(st.integers(1, 400) | st.integers(400, 8000), min_size=1, max_size=8))
+def test_rows_beyond_the_limit_are_dropped(twins: tuple[Arm, ...], sizes: list[int]) -> None:
+    size = sum(len(b"".join(value.encode() for value in row if value)) + 2 + 4 * len(row) for row in ROWS)
+    for limit, dropped in ((size, False), (size - 1, True)):
+        with connected(twins[0]) as connection, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(wire, "RESULT_BYTES", limit)
+            connection.send(SENT, 4)
+            _, begun, selected, copied, _ = cut(connection, sizes)
+        assert [reply.too_large for reply in (begun, selected, copied)] == [False, dropped, False]
+        assert (selected.status, selected.others[-1]) == ("T", (messages.COMMAND_COMPLETE, b"SELECT 60\0"))
+        assert len(selected.rows) == (0 if dropped else 60)
+
+
 def numbers(connection: Wire) -> list[str | None]:
     return [messages.values_of(row)[0] for row in connection.partial.rows]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from oracles.model.case import Step
-from oracles.model.observation import CaseObservation, Observation, Run
+from oracles.model.observation import CaseObservation, Observation, Outcome, Run
 from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
 from oracles.result import Result
 from tests.oracles.observed import LOST, SKIPPED, case, error, finding, judged, ok, query, seen, timeout, variant
@@ -67,6 +67,12 @@ def test_after_a_query_timed_out_the_rest_is_compared(both: bool) -> None:  # no
     assert cases(master, patched, query(), query()) == (Inconclusive("timeout"), Agree(1))
     different = seen(timeout(), ok("2"))
     assert finding(cases(master, different, query(), query())).step == 1
+
+
+def test_large_results_are_a_doubt_and_the_rest_is_compared() -> None:
+    large = Observation(Outcome.TOO_LARGE, tags=("SELECT 9",), transaction="I")
+    verdicts = cases(seen(large, ok("1")), seen(large, ok("1")), query(), query())
+    assert verdicts == (Inconclusive("the result is too large"), Agree(1))
 
 
 @pytest.mark.parametrize(
