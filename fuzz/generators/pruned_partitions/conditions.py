@@ -340,14 +340,16 @@ def staged(drawing: Drawing, tree: Tree, alias: str) -> str:
     """Return conditions for the levels above a partition, each with another kind of operand, or of another outer row.
 
     Some levels have two, for different stages of pruning, and some have none. With several outer rows, most levels have
-    the next one in turn. So a rescan changes the choice of one level and keeps that of another.
+    the next one in turn. So a rescan changes the choice of one level and keeps that of another. Otherwise, all levels
+    may have one for the start of the executor, and some another one for the scan.
     """
     rng, given = drawing.rng, drawing.outers
     outers = given if chance(rng, 75) else given[::-1]
+    from_start = len(outers) < 2 and chance(rng, 40)
     drawn = []
     for number, level in enumerate(_path(rng, tree.level)):
-        for _ in range(1 if len(outers) > 1 else _STAGES.pick(rng)):
-            drawing.kept, drawing.outers = _stage(rng, outers, number)
+        for later in range(1 if len(outers) > 1 else (_FROM_START if from_start else _STAGES).pick(rng)):
+            drawing.kept, drawing.outers = _kinds(rng, outers, later) if from_start else _stage(rng, outers, number)
             if level.method == "HASH":
                 drawn += [comparison(drawing, key, alias, "=") for key in level.keys]
             else:
@@ -367,7 +369,13 @@ def _stage(rng: random.Random, outers: tuple[str, ...], number: int) -> tuple[st
     return kept, outers if kept == "several" else outers and (pick(rng, outers),)
 
 
+def _kinds(rng: random.Random, outers: tuple[str, ...], later: int) -> tuple[str, tuple[str, ...]]:
+    """Return a kind of operand whose value is known at the start of the executor or, if `later`, during a scan."""
+    return pick(rng, ("initplan", *(("outer",) if outers else ())) if later else ("parameter", "stable")), outers
+
+
 _STAGES = Weighted((48, 1), (40, 2), (12, 0))
+_FROM_START = Weighted((60, 1), (40, 2))
 
 
 def _path(rng: random.Random, level: Level) -> list[Level]:
