@@ -47,6 +47,7 @@ from fuzz.campaign.schema import OCCURRENCE
 from fuzz.campaign.sqlite import FILE, SQLite
 from fuzz.campaign.stop import Interrupt, Limits
 from fuzz.campaign.store import Store, StoredDoubt
+from fuzz.campaign.usage import Usage
 from fuzz.campaign.worker import REPORTED, CaseWork, attached, server_cpu
 from fuzz.engines.seeded import case_of
 from fuzz.errors import PgduelError, ServerError, StorageError
@@ -341,7 +342,7 @@ def measured(recording: Recording, place: Place, workers: int, shapes: int, seco
         store.begin(plan, {})
         store.progress(Counters(shapes=Counter({("before", f"{number:012x}"): 1 for number in range(shapes)})), {})
         window = _Window(store, pool, workers, seconds)
-        environment = Environment(tuple, tuple, float, time.process_time, _ignore, window.show)
+        environment = Environment(tuple, tuple, float, time.process_time, Usage, _ignore, window.show)
         Campaign(store, Schedule(plan.generators, None, {}), Limits(), pool, environment).run(window.interrupt)
     return window.load(place.store, shapes)
 

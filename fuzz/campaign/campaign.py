@@ -28,6 +28,7 @@ from fuzz.campaign.schedule import (
 )
 from fuzz.campaign.stop import INTERRUPTED, Interrupt, Limits
 from fuzz.campaign.store import Store
+from fuzz.campaign.usage import UNKNOWN, Usage
 from fuzz.errors import DiskFull, ServerError, StorageError
 from fuzz.triage.findings import StoredFinding, untriaged
 
@@ -36,6 +37,7 @@ RETRY_EVERY = 500  # cases between retries of doubts
 TRIES = 3  # a job is given up when it has killed so many workers, a case when the servers went away so many times
 OUTAGES = 20  # consecutive ranges without a single case after which the campaign ends
 CPU_INTERVAL = 2.0  # seconds between readings of the servers' CPU time, which needs /proc for each process
+USAGE_INTERVAL = 30.0  # seconds between readings of memory and disk space, which needs all files of the servers
 TICK = 0.25  # seconds between readings of the clock
 RECORDING = 0.05  # maximum share of the time for which the campaign waits for the store to record ranges
 LONGEST_PAUSE = 10.0  # seconds between two records, after a store that did not answer
@@ -49,6 +51,7 @@ class Environment:
     require_room: Callable[[], object]  # raises DiskFull if a server's disk is full
     server_cpu: Callable[[], float]  # CPU seconds that the arms' servers have used so far
     client_cpu: Callable[[], float]  # CPU seconds of this process, without its workers
+    usage: Callable[[], Usage]  # of the machine, by all processes of the campaign
     say: Callable[[str], None]  # prints a line for the user
     show: Callable[[Counters, Sequence[StoredFinding]], None]  # displays the state, several times a second
 
@@ -79,6 +82,8 @@ class Campaign:
         self._samples: list[ProgressPoint] = []  # that are not recorded either
         self._sampled = -1  # cases at the last sample of this run
         self._record_at = 0.0  # time of the next record
+        self._usage = UNKNOWN
+        self._usage_at = 0.0  # time of its next reading
         self._outage: str | None = None  # reason why servers are to be revived after this step
         self._tries: Counter[Job] = Counter()
         self._outages = 0
@@ -263,8 +268,14 @@ class Campaign:
     def _sample(self) -> None:
         """Take a sample every few cases, also at the start and the end of a run."""
         if is_sample_due(self._sampled, self._counted.cases.total()):
-            self._samples.append(sample_of(self._counters(), len(self._findings), time.time()))
+            self._read_usage()
+            self._samples.append(sample_of(self._counters(), len(self._findings), time.time(), self._usage))
             self._sampled = self._samples[-1].cases
+
+    def _read_usage(self) -> None:
+        now = time.monotonic()
+        if now >= self._usage_at:
+            self._usage, self._usage_at = self._environment.usage(), now + USAGE_INTERVAL
 
     def _counters(self) -> Counters:
         """Return the present counters. Their counts are the campaign's own, not copies."""

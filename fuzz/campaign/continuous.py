@@ -67,19 +67,19 @@ def runs_of(name: str) -> tuple[CampaignRun, ...]:
 
 def _runs_in(directory: Path, name: str) -> Iterator[CampaignRun]:
     with unless_unreadable(), opened(directory) as store:
-        if store.begun and store.plan.name == name:
-            counters = store.counters
+        if store.begun and (plan := store.plan).name == name:
+            arms, last = store.arms, store.last_sample()
             yield CampaignRun(
                 number=directory.name,
-                plan=store.plan,
-                seconds=counters.seconds,
-                cases=counters.cases.total(),
-                statements=counters.statements_judged,
+                plan=plan,
+                seconds=last.seconds if last else 0.0,
+                cases=last.cases if last else 0,
+                statements=last.statements if last else 0,
                 ended=store.ended,
                 findings=store.findings(),
-                builds={arm: facts["build"] for arm, facts in store.arms.items()},
+                builds={arm: facts["build"] for arm, facts in arms.items()},
                 replays=store.replays(),
-                series={arm: tuple(facts["series"]) for arm, facts in store.arms.items()},
+                series={arm: tuple(facts["series"]) for arm, facts in arms.items()},
             )
 
 

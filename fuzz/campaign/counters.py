@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from fuzz.campaign.usage import UNKNOWN, Usage
 from fuzz.execution.judging import JudgedCase
 from oracles.model.case import Case
 from oracles.model.finding import Finding
@@ -36,6 +37,9 @@ class Plans:
     explained: int  # statements
     shapes: int  # distinct plan shapes
     once: int  # shapes of a single statement; divided by `explained`, the probability of a new one (Good and Turing)
+
+
+NO_PLANS = Plans(0, 0, 0)
 
 
 @dataclass(slots=True)
@@ -105,10 +109,6 @@ class Counters:
     def count_plan(self, generator: str, shape: str) -> None:
         """Count an explained statement by its plan shape."""
         self.shapes[generator, hashlib.sha256(shape.encode()).hexdigest()[:12]] += 1
-
-    def plans(self, generator: str) -> Plans:
-        """Return the diversity of plans of the generator's statements."""
-        return self.all_plans().get(generator, Plans(0, 0, 0))
 
     def all_plans(self) -> dict[str, Plans]:
         """Return the diversity of plans by generator, without those that have no explained statement."""
@@ -232,10 +232,18 @@ class ProgressPoint:
     findings: int  # distinct fingerprints
     unstable: int  # verdicts
     inconclusive: int  # verdicts
+    memory: int = 0  # bytes of all processes on this machine
+    disk: int = 0  # bytes of the campaign's directory, and of its servers'
+    files: int = 0  # open in all these processes
+
+    @property
+    def usage(self) -> Usage:
+        """Return the usage of the machine."""
+        return Usage(self.memory, self.disk, self.files)
 
 
-def sample_of(counters: Counters, findings: int, at: float) -> ProgressPoint:
-    """Return the sample of a campaign's counters and its number of findings."""
+def sample_of(counters: Counters, findings: int, at: float, usage: Usage = UNKNOWN) -> ProgressPoint:
+    """Return the sample of a campaign's counters, its number of findings, and its usage of the machine."""
     return ProgressPoint(
         cases=counters.cases.total(),
         at=at,
@@ -245,6 +253,9 @@ def sample_of(counters: Counters, findings: int, at: float) -> ProgressPoint:
         findings=findings,
         unstable=counters.of_kind("unstable"),
         inconclusive=counters.of_kind("inconclusive"),
+        memory=usage.memory,
+        disk=usage.disk,
+        files=usage.files,
     )
 
 

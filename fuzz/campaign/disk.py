@@ -17,6 +17,7 @@ from fuzz.campaign.catalog import all_campaigns, opened, unless_unreadable
 from fuzz.campaign.continuous import file_of
 from fuzz.campaign.database import home
 from fuzz.campaign.sqlite import FILE
+from fuzz.campaign.usage import size_of
 from fuzz.servers.build import delete_build
 from fuzz.triage.blame import Blame
 from fuzz.triage.triage import DIRECTORY as REPRODUCERS
@@ -25,7 +26,6 @@ GB: Final = 1_000_000_000
 DISK: Final = 20.0  # GB
 REVISIONS: Final = 3  # whose builds are kept, the newest ones
 _BUILDS: Final = ".builds.json"
-_BLOCK: Final = 512  # bytes, the unit of st_blocks
 
 
 def note_build(name: str, key: str) -> None:
@@ -42,15 +42,6 @@ def own_builds(name: str) -> frozenset[str]:
 
 def _write_builds(name: str, keys: Iterable[str]) -> None:
     workdir.write(file_of(name, _BUILDS), documents.dumps(sorted(keys)))
-
-
-def size_of(directory: Path) -> int:
-    """Return the bytes on disk of a directory; 0 if it does not exist."""
-    total = 0
-    for path in directory.rglob("*"):
-        with suppress(FileNotFoundError):  # it was deleted in the meantime
-            total += path.lstat().st_blocks * _BLOCK
-    return total
 
 
 def size_of_builds(name: str) -> int:

@@ -117,6 +117,9 @@ SAMPLE = Table(
     Column("findings", _Count, nullable=False, comment="distinct fingerprints"),
     Column("unstable", _Count, nullable=False, comment="verdicts"),
     Column("inconclusive", _Count, nullable=False, comment="verdicts"),
+    Column("memory", _Count, nullable=False, default=0, comment="bytes; 0 before version 9, as the next columns"),
+    Column("disk", _Count, nullable=False, default=0, comment="bytes of the campaign and of its servers"),
+    Column("files", _Count, nullable=False, default=0, comment="open in all processes"),
 )
 RANGE = Table(
     "range",
@@ -306,7 +309,8 @@ _TO_8 = (
     "ALTER TABLE spec_finding ADD COLUMN content TEXT",
     "ALTER TABLE harness_finding ADD COLUMN content TEXT",
 )
-_MIGRATIONS = (_TO_1, _TO_2, _TO_3, _TO_4, _TO_5, _TO_6, _TO_7, _TO_8)  # to version 1, 2 ...
+_TO_9 = tuple(f"ALTER TABLE sample ADD COLUMN {name} BIGINT NOT NULL DEFAULT 0" for name in ("memory", "disk", "files"))
+_MIGRATIONS = (_TO_1, _TO_2, _TO_3, _TO_4, _TO_5, _TO_6, _TO_7, _TO_8, _TO_9)  # to version 1, 2 ...
 VERSION = len(_MIGRATIONS)
 
 

@@ -82,6 +82,19 @@ class StoredDoubt:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+@dataclass(frozen=True, slots=True)
+class DoubtRecord:
+    """A stored doubt without its case, which is much larger."""
+
+    name: str
+    oracle: str
+    kind: str  # inconclusive or unstable
+    reason: str
+    case_id: str
+    step: int | None
+    outcome: str  # of later tries; "" before them
+
+
 def doubt_of(oracle: str, verdict: Inconclusive | Unstable, case_id: str, case: Case) -> StoredDoubt:
     """Return the doubt of a verdict on a case."""
     return StoredDoubt(oracle, KINDS[type(verdict)], verdict.reason, case_id, case, verdict.step, verdict.sides)
@@ -258,6 +271,11 @@ class Store:
         """Return the samples of progress, by number of cases."""
         return tuple(ProgressPoint(**row) for row in self.read(select(SAMPLE).order_by(SAMPLE.c.cases)))
 
+    def last_sample(self) -> ProgressPoint | None:
+        """Return the last sample of progress, or None. At the end it has the counters, before a few cases less."""
+        rows = self.read(select(SAMPLE).order_by(SAMPLE.c.cases.desc()).limit(1))
+        return next((ProgressPoint(**row) for row in rows), None)
+
     def progress(self, counters: Counters, done: Mapping[int, int], samples: Sequence[ProgressPoint] = ()) -> None:
         """Record counters, ranges (number -> total of executed cases) and samples, in one transaction."""
         ranges = (self._database.insert(RANGE).values(number=number, done=cases) for number, cases in done.items())
@@ -308,6 +326,11 @@ class Store:
     def _doubts(self, query: Select[Any]) -> tuple[StoredDoubt, ...]:
         rows = self.read(query.order_by(DOUBT.c.number))
         return tuple(StoredDoubt(**row | {"sides": tuple(row["sides"])}) for row in map(dict, rows))
+
+    def doubt_records(self) -> tuple[DoubtRecord, ...]:
+        """Return all doubts without their cases, in the order in which they came."""
+        columns = (DOUBT.c[each.name] for each in fields(DoubtRecord))
+        return tuple(DoubtRecord(**row) for row in self.read(select(*columns).order_by(DOUBT.c.number)))
 
     def tried_again(self, name: str, outcome: str) -> None:
         """Record what later tries of a doubt came to."""

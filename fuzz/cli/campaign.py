@@ -30,9 +30,10 @@ from fuzz.campaign.continuous import (
 )
 from fuzz.campaign.dask_pool import HTTP_ADDRESS, TCP_TIMEOUT, connected
 from fuzz.campaign.database import home
-from fuzz.campaign.disk import DISK, GB, directory_of, size_of, size_of_builds
+from fuzz.campaign.disk import DISK, GB, directory_of, size_of_builds
 from fuzz.campaign.pool import processors
 from fuzz.campaign.postgresql import has_password
+from fuzz.campaign.usage import size_of
 from fuzz.campaign.user_files import load_recorded
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_files, write_json
@@ -43,7 +44,7 @@ from fuzz.errors import CaseError
 from fuzz.output import write_exactly
 from fuzz.report.console import plain
 from fuzz.report.live import LivePage
-from fuzz.report.runs_report import report_of_runs
+from fuzz.report.runs_report import RunsReport
 from fuzz.report.summary import numbered
 from fuzz.report.terminal import clock
 from fuzz.servers.arm_options import ArmOptions
@@ -188,7 +189,7 @@ def report(
     chosen = chosen_formats(formats)
     if output is not None and len(chosen) > 1:
         raise CaseError("--output is one file, but --as names several formats; give one --as, or no --output")
-    found = report_of_runs(name)
+    found = RunsReport(name).present()
     if output is not None:
         write_files(output.parent, {output.name: chosen[0].text(found)})
     elif len(chosen) == 1 and chosen[0].printed:
@@ -201,8 +202,9 @@ def report(
 def serve(name: Name) -> None:
     """Serve the page of all runs to a browser on this machine, renewed with each request, until Ctrl-C."""
     (page,) = chosen_formats(None)
-    page.text(report_of_runs(name))  # now, so that an error ends the command
-    with LivePage(lambda: page.text(report_of_runs(name))) as server:
+    report = RunsReport(name)
+    page.text(report.present())  # now, so that an error ends the command
+    with LivePage(lambda: page.text(report.present())) as server:
         say(f"campaign {name}: {server.address}")
         with suppress(KeyboardInterrupt):
             server.serve_forever()

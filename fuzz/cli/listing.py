@@ -71,7 +71,7 @@ def _doubts() -> Rows:
     rows = []
     for directory in all_campaigns():
         with unless_unreadable(warn), opened(directory) as store:
-            for doubt in store.doubts():
+            for doubt in store.doubt_records():
                 rows.append(
                     {
                         "doubt": f"{directory.name}/{doubt.name}",

@@ -20,6 +20,7 @@ from fuzz.campaign.pool import Pool, Workers
 from fuzz.campaign.schedule import Job, Result, Schedule
 from fuzz.campaign.stop import Interrupt, interruptible
 from fuzz.campaign.store import Store
+from fuzz.campaign.usage import usage_of
 from fuzz.campaign.worker import CaseWork, attached, require_room, revive, server_cpu
 from fuzz.cli.options import facts_of
 from fuzz.engines.engine import EngineName
@@ -191,6 +192,7 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], processes: Processes, sho
         require_room=lambda: require_room(arms),
         server_cpu=lambda: server_cpu(arms),
         client_cpu=time.process_time,
+        usage=partial(usage_of, store.directory),
         say=shown.say,
         show=with_edges(partial(shown.show, features=features_of(arms)), store.directory, shown),
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 from fuzz import workdir
 from fuzz.campaign.catalog import harness_replay, opened
-from fuzz.campaign.counters import NOT_EXECUTED, Counters, Plans, ProgressPoint
+from fuzz.campaign.counters import NO_PLANS, NOT_EXECUTED, Counters, Plans, ProgressPoint
 from fuzz.campaign.reach import EXPLAINED, FeatureReach, feature_reach
 from fuzz.campaign.store import Store, harness_findings, spec_findings
 from fuzz.report.bench_result import BenchResult
@@ -197,7 +197,7 @@ def _bugs(store: Store, summary: Summary) -> tuple[ReportedBug, ...]:
 
 def _doubts(store: Store, counters: Counters) -> tuple[Doubts, ...]:
     stored: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-    for doubt in store.doubts():
+    for doubt in store.doubt_records():
         generator = doubt.case_id.split("/")[1] if doubt.case_id.count("/") == 2 else ""
         alike = stored.setdefault((doubt.oracle, generator, doubt.kind, doubt.reason), [])
         alike.append((doubt.name, doubt.outcome))
@@ -226,13 +226,14 @@ def oracles_of(counters: Counters) -> Sequence[OracleVerdicts]:
 
 def workloads_of(counters: Counters) -> Sequence[WorkloadResult]:
     """Return what the cases of each generator and source came to."""
+    plans = counters.all_plans()
     return [
         WorkloadResult(
             name,
             counters.cases[name],
             counters.judged[name],
             counters.valid[name] / counters.steps[name] if counters.steps[name] else 1.0,
-            counters.plans(name),
+            plans.get(name, NO_PLANS),
         )
         for name in sorted(counters.cases)
     ]

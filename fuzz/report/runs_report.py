@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fuzz import workdir
@@ -10,8 +11,10 @@ from fuzz.campaign.bug_history import BugHistory, BugStatus, CampaignRun, histor
 from fuzz.campaign.continuous import kept_plan, runs_of
 from fuzz.campaign.counters import Counters, ProgressPoint, complaints, sample_of
 from fuzz.campaign.database import home
-from fuzz.campaign.disk import directory_of, size_of
+from fuzz.campaign.disk import directory_of
+from fuzz.campaign.plan import Plan
 from fuzz.campaign.reach import feature_reach
+from fuzz.campaign.usage import UNKNOWN, size_of
 from fuzz.errors import CaseError
 from fuzz.report.campaign_report import (
     CampaignReport,
@@ -35,29 +38,79 @@ _ORDER: Final = (
 )
 
 
-def report_of_runs(name: str) -> CampaignReport:
-    """Return the report of all runs of a campaign. Raises StoreError, CaseError."""
-    plan, runs = kept_plan(name), runs_of(name)
-    if not runs:
-        raise CaseError(f"campaign {name} has no run yet; start one with {workdir.COMMAND} campaign start {name}")
-    parts = [report_without_bugs(directory_of(run)) for run in runs]
-    last = parts[-1]
+@dataclass
+class _Sums:
+    """The sums of the reports of runs. Counters of a run have megabytes, so no report but the last is kept."""
+
+    counters: Counters = field(default_factory=Counters)
+    canaries: Counter[str] = field(default_factory=Counter)
+    fingerprints: set[str] = field(default_factory=set)
+    doubts: list[tuple[str, Doubts]] = field(default_factory=list)  # with their campaigns
+    samples: list[ProgressPoint] = field(default_factory=list)  # of the beginning, and of the end of each run
+    runs: list[ReportedRun] = field(default_factory=list)
+
+    def add(self, run: CampaignRun) -> CampaignReport:
+        """Add the next run, and return its own report. Raises StoreError, CaseError."""
+        part = report_without_bugs(directory_of(run))
+        if part.samples and not self.samples:
+            first = part.samples[0]
+            self.samples.append(sample_of(self.counters, 0, first.at, first.usage))
+        self.counters.add(part.counters)
+        self.canaries.update(part.summary.canaries)
+        self.fingerprints |= {each.finding.fingerprint for each in part.summary.findings}
+        self.doubts += [(part.name, each) for each in part.doubts]
+        last = part.samples[-1] if part.samples else self.samples[-1] if self.samples else None
+        at, usage = (last.at, last.usage) if last else (0.0, UNKNOWN)
+        self.samples.append(sample_of(self.counters, len(self.fingerprints), at, usage))
+        self.runs.append(_reported(run, part))
+        return part
+
+
+class RunsReport:
+    """Reports of all runs of a campaign. Each reads only those runs that changed since the report before."""
+
+    def __init__(self, name: str) -> None:
+        """Nothing is read before the first report."""
+        self._name = name
+        self._sums = _Sums()  # of all runs but the last
+        self._summed: list[tuple[str, str, float]] = []
+
+    def present(self) -> CampaignReport:
+        """Return the report of the present runs. Raises StoreError, CaseError."""
+        plan, runs = kept_plan(self._name), runs_of(self._name)
+        if not runs:
+            start = f"{workdir.COMMAND} campaign start {self._name}"
+            raise CaseError(f"campaign {self._name} has no run yet; start one with {start}")
+        *earlier, last = runs
+        self._sum(earlier)
+        sums = deepcopy(self._sums)
+        return _report(plan, runs, sums, sums.add(last))
+
+    def _sum(self, runs: Sequence[CampaignRun]) -> None:
+        states = [(run.number, run.ended, run.seconds) for run in runs]
+        if self._summed != states[: len(self._summed)]:  # a run was deleted, or resumed
+            self._sums, self._summed = _Sums(), []
+        for run in runs[len(self._summed) :]:
+            self._sums.add(run)
+        self._summed = states
+
+
+def _report(plan: Plan, runs: Sequence[CampaignRun], sums: _Sums, last: CampaignReport) -> CampaignReport:
     found = history(runs)
-    counters = _sum(parts)
-    canaries = {key: sum(part.summary.canaries[key] for part in parts) for key in last.summary.canaries}
-    features = tuple(feature_reach(counters.reach, each.feature) for each in last.features)
+    new = Counter(bug.first for bug in found)
+    features = tuple(feature_reach(sums.counters.reach, each.feature) for each in last.features)
     summary = Summary(
-        campaign=name,
+        campaign=plan.name,
         why=last.summary.why,
         seed=last.summary.seed,
         arms=last.arms,
-        canaries=canaries,
+        canaries=sums.canaries,
         missed="",
-        counters=counters,
+        counters=sums.counters,
         findings=[each for bug in reversed(found) for each in bug.findings],
         unreached=last.summary.unreached,
         not_compared=last.summary.not_compared,
-        complaints=complaints(counters, canaries),
+        complaints=complaints(sums.counters, sums.canaries),
         parts={},
         known=plan.known,
         left_out=last.summary.left_out,
@@ -67,14 +120,14 @@ def report_of_runs(name: str) -> CampaignReport:
         directory=home(),
         summary=summary,
         bugs=tuple(sorted(bugs, key=_rank)),
-        doubts=tuple(_doubts(parts)),
-        oracles=tuple(oracles_of(counters)),
-        workloads=tuple(workloads_of(counters)),
+        doubts=tuple(_alike(sums.doubts)),
+        oracles=tuple(oracles_of(sums.counters)),
+        workloads=tuple(workloads_of(sums.counters)),
         features=features,
-        reach=reach_besides(counters, [each.feature.name for each in features]),
-        samples=tuple(_samples(parts)),
+        reach=reach_besides(sums.counters, [each.feature.name for each in features]),
+        samples=tuple(sums.samples),
         of_cases=True,
-        runs=tuple(_runs(runs, parts, found)),
+        runs=tuple(replace(run, new_bugs=new[run.number]) for run in sums.runs),
     )
 
 
@@ -89,19 +142,11 @@ def _bug(bug: BugHistory, summary: Summary) -> ReportedBug:
     return reported_bug(Bug(bug.key, bug.findings), summary.known, lambda _: command, bug)
 
 
-def _sum(parts: Sequence[CampaignReport]) -> Counters:
-    total = Counters()
-    for part in parts:
-        total.add(part.counters)
-    return total
-
-
-def _doubts(parts: Sequence[CampaignReport]) -> Iterator[Doubts]:
+def _alike(doubts: Sequence[tuple[str, Doubts]]) -> Iterator[Doubts]:
     """Yield the doubts of all runs, the most frequent ones first. Those stored are named with their campaign."""
     alike: dict[tuple[str, ...], list[tuple[str, Doubts]]] = {}
-    for part in parts:
-        for each in part.doubts:
-            alike.setdefault((each.oracle, each.generator, each.kind, each.reason), []).append((part.name, each))
+    for campaign, each in doubts:
+        alike.setdefault((each.oracle, each.generator, each.kind, each.reason), []).append((campaign, each))
     for found in sorted(alike.values(), key=lambda found: -sum(each.count for _, each in found)):
         yield replace(
             found[0][1],
@@ -111,35 +156,19 @@ def _doubts(parts: Sequence[CampaignReport]) -> Iterator[Doubts]:
         )
 
 
-def _samples(parts: Sequence[CampaignReport]) -> Iterator[ProgressPoint]:
-    """Yield a sample of the beginning, and one of the end of each run. All sum the runs before."""
-    counters, found, at = Counters(), set[str](), 0.0
-    for part in parts:
-        if part.samples and not at:
-            at = part.samples[0].at
-            yield sample_of(counters, 0, at)
-        counters.add(part.counters)
-        found |= {each.finding.fingerprint for each in part.summary.findings}
-        at = part.samples[-1].at if part.samples else at
-        yield sample_of(counters, len(found), at)
-
-
-def _runs(
-    runs: Sequence[CampaignRun], parts: Sequence[CampaignReport], found: Sequence[BugHistory]
-) -> Iterator[ReportedRun]:
-    new = Counter(bug.first for bug in found)
-    for run, part in zip(runs, parts, strict=True):
-        yield ReportedRun(
-            number=run.number,
-            revision=run.revision,
-            seed=run.plan.seed,
-            seconds=run.seconds,
-            cases=run.cases,
-            statements=run.statements,
-            shapes=part.plans.shapes,
-            doubts=part.counters.of_kind("unstable") + part.counters.of_kind("inconclusive"),
-            new_bugs=new[run.number],
-            replays=len(run.replays),
-            size=size_of(directory_of(run)),
-            ended=run.ended,
-        )
+def _reported(run: CampaignRun, part: CampaignReport) -> ReportedRun:
+    """Return a run with its sums. Later runs may show that its bugs are not new, so these are not counted yet."""
+    return ReportedRun(
+        number=run.number,
+        revision=run.revision,
+        seed=run.plan.seed,
+        seconds=run.seconds,
+        cases=run.cases,
+        statements=run.statements,
+        shapes=part.plans.shapes,
+        doubts=part.counters.of_kind("unstable") + part.counters.of_kind("inconclusive"),
+        new_bugs=0,
+        replays=len(run.replays),
+        size=size_of(directory_of(run)),
+        ended=run.ended,
+    )

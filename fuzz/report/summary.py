@@ -10,7 +10,7 @@ from rich.table import Table
 
 from fuzz import documents, workdir
 from fuzz.campaign.campaign import REDUCTIONS
-from fuzz.campaign.counters import Counters, complaints, nested
+from fuzz.campaign.counters import NO_PLANS, Counters, Plans, complaints, nested
 from fuzz.campaign.harnesses import NAME as HARNESS
 from fuzz.campaign.known import KnownFault, known_fault
 from fuzz.campaign.stop import INTERRUPTED
@@ -94,7 +94,7 @@ class Summary:
             "reach": dict(sorted(counters.reach.items())),
             "unreached": list(self.unreached),
             "cpu_seconds": {"client": round(counters.client_cpu, 1), "server": round(counters.server_cpu, 1)},
-            "generators": {name: _generator_json(counters, name) for name in sorted(counters.cases)},
+            "generators": _generators_json(counters),
             "parts": nested(counters.parts),
             "verdicts": nested(counters.verdicts),
             "judged_by_oracle": nested(counters.judged_by),
@@ -191,12 +191,17 @@ def _bug_json(bug: Bug) -> dict[str, Any]:
     }
 
 
-def _generator_json(counters: Counters, name: str) -> dict[str, Any]:
+def _generators_json(counters: Counters) -> dict[str, Any]:
+    plans = counters.all_plans()
+    return {name: _generator_json(counters, name, plans.get(name, NO_PLANS)) for name in sorted(counters.cases)}
+
+
+def _generator_json(counters: Counters, name: str, plans: Plans) -> dict[str, Any]:
     return {
         "cases": counters.cases[name],
         "statements_judged": counters.judged[name],
         "valid_share": round(counters.valid[name] / counters.steps[name], 5) if counters.steps[name] else 1.0,
-        "plans": asdict(counters.plans(name)),
+        "plans": asdict(plans),
         "tags": {tag: count for (generator, tag), count in sorted(counters.tags.items()) if generator == name},
     }
 

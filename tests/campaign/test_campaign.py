@@ -23,6 +23,7 @@ from fuzz.campaign.pool import Pool
 from fuzz.campaign.schedule import Job, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult, Schedule
 from fuzz.campaign.stop import Interrupt, Limits
 from fuzz.campaign.store import Store, doubt_of
+from fuzz.campaign.usage import Usage
 from fuzz.errors import DiskFull, ServerError
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.cluster import Cluster
@@ -133,6 +134,7 @@ class _Run:
             self.require_room,
             lambda: 0.0,
             lambda: 0.0,
+            lambda: Usage(1, 2, 3),
             self.messages.append,
             lambda counters, _: self.shown(counters),
         )
@@ -218,6 +220,7 @@ def test_progress_is_sampled_at_numbers_of_cases(run: _Run) -> None:
     assert 3 < len(run.samples) <= 200 / SAMPLED_EVERY + 2
     assert (run.samples[0].findings, run.samples[-1].findings) == (0, 1)
     assert run.samples[-1].seconds >= run.samples[0].seconds >= 0
+    assert {sample.usage for sample in run.samples} == {Usage(1, 2, 3)}
 
 
 def test_ranges_that_end_during_a_record_share_the_next_one(run: _Run, monkeypatch: pytest.MonkeyPatch) -> None:

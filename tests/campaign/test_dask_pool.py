@@ -21,6 +21,7 @@ from fuzz.campaign.pool import Pool, Workers
 from fuzz.campaign.schedule import Job, Result, Schedule
 from fuzz.campaign.stop import Interrupt, Limits
 from fuzz.campaign.store import Store
+from fuzz.campaign.usage import Usage
 from fuzz.campaign.worker import CaseWork, attached
 from fuzz.cli.options import facts_of
 from fuzz.servers.arm import Arm, ArmSpec, open_arms
@@ -69,7 +70,7 @@ class _Campaign:
 
     def _run(self, open_pool: Callable[[Store, Plan], AbstractContextManager[Workers[Job, Result]]]) -> None:
         environment = Environment(
-            list, list, lambda: 0.0, lambda: 0.0, self.messages.append, lambda counters, _: self.shown(counters)
+            list, list, float, float, Usage, self.messages.append, lambda counters, _: self.shown(counters)
         )
         plan = Plan(1, {"set_operations": 1}, None, CASES, stop_at_first=False, arms=ArmOptions())
         self.directory.mkdir(exist_ok=True)

@@ -10,9 +10,10 @@ from fuzz import workdir
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.continuous import runs_of
 from fuzz.campaign.counters import Counters
-from fuzz.campaign.disk import GB, make_room, note_build, own_builds, size_of, size_of_builds
+from fuzz.campaign.disk import GB, make_room, note_build, own_builds, size_of_builds
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.store import StoredDoubt
+from fuzz.campaign.usage import size_of
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.triage.blame import Blame
 from fuzz.triage.interestingness import ReducedCase

@@ -9,6 +9,7 @@ from fuzz.campaign.counters import Counters, sample_of
 from fuzz.campaign.known import KnownFault
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.store import Store, StoredDoubt
+from fuzz.campaign.usage import Usage
 from fuzz.report.bench_result import BenchMail, BenchResult, BenchRow
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.triage.blame import Blame
@@ -63,7 +64,9 @@ def hostile_campaign(directory: Path, name: str = "") -> Path:
         store.record_canaries({"planted": 40, "caught": 40, "retried": 0})
         for number in range(20):
             _count(counters, number)
-            store.progress(counters, {0: number}, [sample_of(counters, number // 2, at=1_700_000_000.0 + number)])
+            usage = Usage(memory=10**9 + number, disk=10**8, files=300)
+            sample = sample_of(counters, number // 2, 1_700_000_000.0 + number, usage)
+            store.progress(counters, {0: number}, [sample])
         for number in range(BUGS - 1):
             _add(store, directory, number)
         store.add_finding(

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -96,6 +97,9 @@ def test_plots_have_few_points_with_both_ends() -> None:
     drawn = plots(samples)
     assert list(drawn) == ["Statements judged", "Distinct plan shapes", "Doubts", "Findings"]
     assert plots(samples[:1]) == {}
+    measured = plots([*samples, replace(samples[-1], memory=123_400_000, disk=2_000_000, files=7)])
+    values = [next(iter(document["datasets"].values())) for document in measured.values()]
+    assert [each[-1]["count"] for each in values[-3:]] == [123, 2, 7]
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from fuzz.errors import CaseError, PgduelError
 from fuzz.report.campaign_report import CampaignReport, report_of
 from fuzz.report.formats.format import all_formats
 from fuzz.report.live import LivePage
-from fuzz.report.runs_report import report_of_runs
+from fuzz.report.runs_report import RunsReport
 from fuzz.triage.replays import ReplayResult
 from tests.cli.command import Command
 from tests.cli.preloaded import PreloadedCommand
@@ -45,7 +45,7 @@ def campaigns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def report(campaigns: Path) -> CampaignReport:
-    return report_of_runs("nightly")
+    return RunsReport("nightly").present()
 
 
 def test_counts_are_sums_over_the_runs(report: CampaignReport, campaigns: Path) -> None:
@@ -65,10 +65,11 @@ def test_counts_are_sums_over_the_runs(report: CampaignReport, campaigns: Path) 
 
 
 def test_samples_add_up(report: CampaignReport, campaigns: Path) -> None:
-    one = report_of(campaigns / "3").samples[-1]
+    first, *_, one = report_of(campaigns / "3").samples
     assert [sample.statements for sample in report.samples] == [0, one.statements, 2 * one.statements]
     assert [sample.shapes for sample in report.samples] == [0, one.shapes, one.shapes]
     assert [sample.findings for sample in report.samples] == [0, BUGS, BUGS]
+    assert [sample.usage for sample in report.samples] == [first.usage, one.usage, one.usage]
 
 
 def test_bugs_have_their_history(report: CampaignReport) -> None:
@@ -85,7 +86,7 @@ def test_bugs_have_their_history(report: CampaignReport) -> None:
 
 def test_the_page_has_runs_and_plots_over_all_of_them(report: CampaignReport) -> None:
     page = all_formats()["html"].text(report)
-    assert page.count('data-plot="') == 5
+    assert page.count('data-plot="') == 8
     assert 'data-plot="kB on disk, of each run"' in page
     assert '<h2 id="runs">Runs</h2>' in page
     assert '<span class="badge fixed">fixed</span>' in page
@@ -106,12 +107,27 @@ def test_other_formats_have_the_history(report: CampaignReport) -> None:
     assert [each["baselineState"] for each in results[-3:]] == ["unchanged", "absent", "unchanged"]
 
 
+def test_a_later_report_has_new_runs_and_resumed_ones(campaigns: Path) -> None:
+    reports = RunsReport("nightly")
+    before = reports.present()
+    assert reports.present() == before
+    hostile_campaign(campaigns / "7", "nightly")
+    assert reports.present() == RunsReport("nightly").present() != before
+    with opened(campaigns / "3") as store:
+        counters, sample = store.counters, store.samples()[-1]
+        counters.cases["copy_batches"] += 5
+        store.progress(counters, {}, [replace(sample, cases=counters.cases.total(), seconds=sample.seconds + 9)])
+    resumed = reports.present()
+    assert resumed == RunsReport("nightly").present()
+    assert resumed.counters.cases["copy_batches"] == before.counters.cases["copy_batches"] // 2 * 3 + 5
+
+
 def test_a_campaign_without_runs_is_refused(campaigns: Path) -> None:
     with opened(campaigns / "3") as store:
         plan = store.plan
     keep_plan(replace(plan, name="weekly"))
     with pytest.raises(CaseError, match="campaign weekly has no run yet"):
-        report_of_runs("weekly")
+        RunsReport("weekly").present()
 
 
 def test_the_command_prints_or_writes_the_report(campaigns: Path, tmp_path: Path) -> None:

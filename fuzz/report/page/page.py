@@ -36,6 +36,7 @@ _LONGEST: Final = 20_000  # characters of a script
 _POINTS: Final = 300  # of a line
 _LONG: Final = 6 * 3600.0  # seconds of a campaign from which its time is in hours
 _HEIGHT: Final = 150
+_MB: Final = 1_000_000
 _STEP: Final = 22  # height of a case of a bench
 _FONT: Final = "system-ui, sans-serif"
 _CONFIG: Final[Mapping[str, Any]] = {
@@ -163,12 +164,19 @@ def plots(samples: Sequence[ProgressPoint]) -> dict[str, Any]:
     if len(samples) < 2:
         return {}
     rows, unit = _rows(thinned(samples)), time_unit(samples)
-    return {
+    drawn = {
         "Statements judged": _plot(rows, unit, {"statements": "statements"}),
         "Distinct plan shapes": _plot(rows, unit, {"shapes": "plan shapes"}),
         "Doubts": _plot(rows, unit, {"inconclusive": "inconclusive", "unstable": "unstable"}, step=True),
         "Findings": _plot(rows, unit, {"findings": "findings"}, step=True),
     }
+    if any(sample.memory for sample in samples):
+        drawn |= {
+            "Memory of all processes, in MB": _plot(rows, unit, {"memory": "MB"}),
+            "Disk space of servers and store, in MB": _plot(rows, unit, {"disk": "MB"}),
+            "Open files of all processes": _plot(rows, unit, {"files": "open files"}),
+        }
+    return drawn
 
 
 def disk_plot(runs: Sequence[ReportedRun]) -> dict[str, Any]:
@@ -222,7 +230,10 @@ def thinned(samples: Sequence[ProgressPoint], points: int = _POINTS) -> list[Pro
 
 
 def _rows(samples: Sequence[ProgressPoint]) -> list[dict[str, Any]]:
-    return [asdict(sample) for sample in samples]
+    """Return the samples as data, with memory and disk space in MB."""
+    return [
+        asdict(sample) | {"memory": round(sample.memory / _MB), "disk": round(sample.disk / _MB)} for sample in samples
+    ]
 
 
 def _plot(
