@@ -30,7 +30,7 @@ from fuzz.generators.hash_growth.first_key import first_key_case
 from fuzz.generators.hash_growth.planned_filters import late_filter_case, shared_filter_case
 from fuzz.generators.outer_joins.axes import KEYS, NULLS, WORKERS_ONLY, Axes, Memory, memory_of, settings_of
 from fuzz.generators.outer_joins.generator import ACTIONS, joined
-from fuzz.generators.outer_joins.scene import ALONE, FEW, LAST_KEY, Scene, contents
+from fuzz.generators.outer_joins.scene import ALONE, FEW, LAST_KEY, Scene, called, contents
 from fuzz.generators.sql import tables
 from fuzz.generators.sql.columns import Spread
 from fuzz.generators.sql.scope import RowSource
@@ -67,7 +67,7 @@ class _Misestimate:
     name: str
     expected: str  # the planner's estimate, relative to the rows: fewer, more, or right
     item: str
-    needs: str = ""
+    function: str = ""
     rows: tuple[int, ...] = (0,)  # ROWS clauses of a function
     series: tuple[str, ...] = ("",)  # FROM items that multiply the estimate
 
@@ -137,7 +137,7 @@ def _made(rng: random.Random, filled: Filled, size: int, name: str, cause: _Mise
         "how": f"PARALLEL SAFE ROWS {max(1, claimed + between(rng, -1, 1))}",
     }
     source = replace(table.source, name=cause.item.format(**places), rows=size, keys=(), partitions=(), stored=False)
-    steps = (Step(cause.needs.format(**places)),) if cause.needs else ()
+    steps = (Step(cause.function.format(**places)), called(name)) if cause.function else ()
     return Grown(source, size, steps, (f"way.{cause.name}", f"expected.{cause.expected}"))
 
 

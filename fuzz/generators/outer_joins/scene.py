@@ -46,6 +46,11 @@ def key_of(columns: tuple[Column, ...]) -> Column:
     return next(column for column in columns if column.name == "k1")
 
 
+def called(function: str) -> Step:
+    """Return a call. The session keeps the function's plans, so all arms have them, even if a query skips the call."""
+    return Step(f"SELECT count(*) FROM {function}()")
+
+
 def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     """Return the scene of a case."""
     axes = draw_axes(rng)
@@ -60,9 +65,8 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     if not axes.pooled and chance(rng, 40):
         body = f"BEGIN RETURN QUERY SELECT * FROM {tables[1].name}; END"
         how = f"STABLE PARALLEL SAFE ROWS {between(rng, 1, 20)}"
-        steps.append(
-            Step(f"CREATE FUNCTION {_MISJUDGED}() RETURNS SETOF {tables[1].name} LANGUAGE plpgsql {how} AS '{body}'")
-        )
+        create = f"CREATE FUNCTION {_MISJUDGED}() RETURNS SETOF {tables[1].name} LANGUAGE plpgsql {how} AS '{body}'"
+        steps += [Step(create), called(_MISJUDGED)]
         sources += (replace(sources[1], name=f"{_MISJUDGED}()", keys=(), partitions=(), stored=False),)
     return Scene(axes, (*steps, *settings_of(rng, axes)), sources)
 
