@@ -141,6 +141,12 @@ class _Doubts(Reader):
         if getattr(node.fields[-1], "sval", "") in SYSTEM_COLUMNS:
             raise _Found
 
+    def visit_RangeTableSample(self, _ancestors: Any, node: Any) -> None:
+        """Find samples, except those of all rows."""
+        (share, *others) = node.args
+        if others or not isinstance(share, ast.A_Const) or getattr(share.val, "ival", None) != 100:
+            raise _Found
+
     def visit_String(self, ancestors: Any, node: Any) -> None:
         """Find literals, such as 'now', that may become the time of execution."""
         if isinstance(ancestors.node, ast.A_Const) and _CLOCK.search(node.sval):
@@ -154,5 +160,5 @@ class _Doubts(Reader):
 
 _DOUBTFUL: Final = (
     *(ast.DeleteStmt, ast.InsertStmt, ast.IntoClause, ast.LockingClause, ast.MergeStmt, ast.UpdateStmt),
-    *(ast.JsonArrayAgg, ast.JsonArrayQueryConstructor, ast.JsonObjectAgg, ast.RangeTableSample, ast.SQLValueFunction),
+    *(ast.JsonArrayAgg, ast.JsonArrayQueryConstructor, ast.JsonObjectAgg, ast.SQLValueFunction),
 )

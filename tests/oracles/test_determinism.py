@@ -17,6 +17,7 @@ from oracles.sql.determinism import is_known
         "SELECT to_date(x, 'YYYY'), to_char(x, '9'), range_merge(y, z), var_samp(i), sqrt(i) FROM t",
         "SELECT concat(x, y), format('%s', x), key FROM t, jsonb_each(z) AS e",
         "SELECT 'known'::text, '2024-01-01'::date, now FROM t AS now (now)",
+        "SELECT x FROM t, LATERAL (SELECT y FROM u TABLESAMPLE bernoulli (100) REPEATABLE (x)) AS s",
     ],
 )
 def test_deterministic_queries(sql: str) -> None:
@@ -56,6 +57,7 @@ def test_queries_without_a_total_order(sql: str) -> None:
             "'{yesterday,tomorrow 12:00}'::timestamp[]",
         ),
         *("current_setting('work_mem')", "pg_typeof(x)::oid", "hashenum(x)", "record_send(t)", "record_image_eq(t, u)"),
+        *("(SELECT x FROM t TABLESAMPLE system (99))", "(SELECT x FROM t TABLESAMPLE system (x))"),
         *("pg_column_size(x)", "corr(x, y)", "percentile_cont(0.5) WITHIN GROUP (ORDER BY x)", "oidlarger(x, y)"),
     ],
 )
