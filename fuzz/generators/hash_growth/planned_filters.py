@@ -21,7 +21,6 @@ _EXPECTED_BYTES = 72  # of a row in the hash table: the planner expects 32 bytes
 _OVERHEAD = 40  # bytes of a row in the hash table, in addition to its text
 _MD5 = 32  # characters
 _BATCHES = 4.2  # batches that the planner expects, so there are eight, and space for a filter is left
-# Processes share the filters of inner and right joins only.
 _JOINS = Weighted((40, "JOIN"), (25, "LEFT JOIN"), (25, "RIGHT JOIN"), (10, "FULL JOIN"))
 _SETTINGS = ("SET enable_mergejoin = off", "SET hash_mem_multiplier = 1")
 
