@@ -42,7 +42,7 @@ static void
 check_file(BufFile *file, MinimalTuple tuple)
 {
 	HashJoinTable table = current_table();
-	Joined   *relation;
+	Joined	   *relation;
 	Row		   *row = row_of(tuple, &relation);
 	BufFile   **files = relation == &inner ? table->innerBatchFile : table->outerBatchFile;
 	int			batch = ExecHashGetBatch(table, row->key);

@@ -19,21 +19,6 @@ on_warning(const char *text)
 	fatal("a warning: %s", text);
 }
 
-/* Copy the input and append random bytes, so that a short one describes a join, too. */
-static void
-lengthen(const uint8_t *data, size_t size, uint8_t *longer)
-{
-	uint32		state = size;
-
-	for (size_t i = 0; i < size; i++)
-		state = murmurhash32(state ^ data[i]);
-	for (int i = 0; i < LENGTH; i++)
-	{
-		state = murmurhash32(state + i);
-		longer[i] = i < size ? data[i] : (uint8_t) state;
-	}
-}
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -42,7 +27,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	Settings	settings;
 	long		before = stub_allocations();
 
-	lengthen(data, size, longer);
+	lengthen(data, size, longer, LENGTH);
 	draw_join(&input, &settings);
 	run_join(&settings);
 	if (stub_allocations() != before)
