@@ -123,7 +123,7 @@ def column(number: int) -> str:
 
 
 def test_the_page_opens_from_a_file_without_complaint_or_request(opened: Page, hostile: Path) -> None:
-    assert opened.evaluate("document.querySelectorAll('.plot svg').length") == 5
+    assert opened.evaluate("document.querySelectorAll('.plot svg').length") == 8
     assert opened.evaluate("document.querySelector('h1').textContent") == f"{BUGS - 1} distinct bugs"
     assert (opened.complaints, opened.requests) == ([], [hostile.as_uri()])
 
