@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 from fuzz import documents, workdir
 from fuzz.campaign.bug_history import CampaignRun
 from fuzz.campaign.catalog import all_campaigns, opened, unless_unreadable
+from fuzz.campaign.counters import Counters, sample_of
 from fuzz.campaign.database import home
 from fuzz.campaign.known import KnownFault, known_fault
 from fuzz.campaign.plan import Plan
@@ -68,13 +69,13 @@ def runs_of(name: str) -> tuple[CampaignRun, ...]:
 def _runs_in(directory: Path, name: str) -> Iterator[CampaignRun]:
     with unless_unreadable(), opened(directory) as store:
         if store.begun and (plan := store.plan).name == name:
-            arms, last = store.arms, store.last_sample()
+            arms, last = store.arms, store.last_sample() or sample_of(Counters(), 0, 0.0)
             yield CampaignRun(
                 number=directory.name,
                 plan=plan,
-                seconds=last.seconds if last else 0.0,
-                cases=last.cases if last else 0,
-                statements=last.statements if last else 0,
+                seconds=last.seconds,
+                cases=last.cases,
+                statements=last.statements,
                 ended=store.ended,
                 findings=store.findings(),
                 builds={arm: facts["build"] for arm, facts in arms.items()},

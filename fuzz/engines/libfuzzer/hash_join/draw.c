@@ -3,6 +3,7 @@
  */
 #include "postgres.h"
 
+#include "backend_stubs.h"
 #include "hash_join/hash_join.h"
 #include "miscadmin.h"
 
@@ -51,6 +52,20 @@ lengthen(const uint8_t *data, size_t size, uint8_t *longer, int length)
 		state = murmurhash32(state + i);
 		longer[i] = i < size ? data[i] : (uint8_t) state;
 	}
+}
+
+/* Set what a byte says about the plan and about both relations, which get their rows later. Bit 1 is the caller's. */
+void
+begin_join(JoinType type, HashJoinBloomMode mode, uint32 ways)
+{
+	set_up_relation(&inner);
+	set_up_relation(&outer);
+	planned.type = type;
+	planned.plan = (HashJoin) {.join.plan.type = T_HashJoin, .bloom_mode = mode};
+	planned.conditional = ways & 1;
+	inner.copies = ways & 4;
+	outer.copies = ways & 8;
+	stub_out_of_memory = (ways & 0xf0) == 0xf0;
 }
 
 Alike

@@ -118,6 +118,7 @@ extern void on_read(Reader *reader);
 
 /* draw.c */
 extern void lengthen(const uint8_t *data, size_t size, uint8_t *longer, int length);
+extern void begin_join(JoinType type, HashJoinBloomMode mode, uint32 ways);
 extern Alike draw_alike(Input *input);
 extern void add_rows(const Alike *groups, int ngroups, const Limits *limits);
 extern void estimate_inner(uint32 rows_how, uint32 width_how);

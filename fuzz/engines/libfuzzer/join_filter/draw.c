@@ -57,15 +57,8 @@ draw_join(Input *input, Settings *settings)
 	uint32		width_how;
 	int			nmcvs;
 
-	set_up_relation(&inner);
-	set_up_relation(&outer);
-	planned.type = types[kind % 8];
-	planned.plan = (HashJoin) {.join.plan.type = T_HashJoin, .bloom_mode = modes[kind / 8 % 8]};
+	begin_join(types[kind % 8], modes[kind / 8 % 8], ways);
 	work_mem = 64 << kind / 64;
-	planned.conditional = ways & 1;
-	inner.copies = ways & 4;
-	outer.copies = ways & 8;
-	stub_out_of_memory = (ways & 0xf0) == 0xf0;
 
 	groups[0] = draw_alike(input);
 	groups[1] = draw_alike(input);

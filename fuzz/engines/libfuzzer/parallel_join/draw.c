@@ -81,16 +81,9 @@ draw_join(Input *input, Settings *settings)
 	uint32		rows_how;
 	uint32		width_how;
 
-	set_up_relation(&inner);
-	set_up_relation(&outer);
-	planned.type = types[kind % 8];
-	planned.plan = (HashJoin) {.join.plan.type = T_HashJoin, .bloom_mode = modes[kind / 8 % 8]};
+	begin_join(types[kind % 8], modes[kind / 8 % 8], ways);
 	planned.plan.bloom_emits_early = ways & 2;
 	work_mem = 64;
-	planned.conditional = ways & 1;
-	inner.copies = ways & 4;
-	outer.copies = ways & 8;
-	stub_out_of_memory = (ways & 0xf0) == 0xf0;
 
 	groups[0] = draw_alike(input);
 	groups[1] = draw_alike(input);
