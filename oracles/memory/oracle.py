@@ -93,7 +93,7 @@ from oracles.memory.batches import (
     splits,
     written_without,
 )
-from oracles.model.case import Case
+from oracles.model.case import Case, Step
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Sample, Unstable, Verdict
@@ -133,12 +133,17 @@ _IMMENSE: Final = (
 _IMMENSE_JOIN: Final = f"SELECT FROM ({_IMMENSE}) AS a FULL JOIN ({_IMMENSE}) AS b ON a.n = b.n"
 
 
-def _probe(excess: Excess) -> Variation:
-    return Variation((), ((excess.step, _ONE_TUPLE),))
+def _probe(case: Case, excess: Excess) -> Variation:
+    return Variation((), ((excess.step, _with_parameters(_ONE_TUPLE, case.all_steps[excess.step])),))
 
 
-def _immense_probe(excess: Excess) -> Variation:
-    return Variation((AS_HASH_JOIN,), ((excess.step, _IMMENSE_JOIN),))
+def _immense_probe(case: Case, excess: Excess) -> Variation:
+    return Variation((AS_HASH_JOIN,), ((excess.step, _with_parameters(_IMMENSE_JOIN, case.all_steps[excess.step])),))
+
+
+def _with_parameters(join: str, replaced: Step) -> str:
+    """Return a join that has the parameters of the replaced step, because the session binds these."""
+    return f"{join} WHERE TRUE" + "".join(f" OR ${number}::text IS NULL" for number, _ in enumerate(replaced.params, 1))
 
 
 def _node_at(observed: CaseObservation, excess: Excess) -> Node:
@@ -278,7 +283,7 @@ class _MemoryPair(Pair):
         ours, theirs = (_node_at(self._seen(arm), excess) for arm in (self.reference, self.suspect))
         if ours.get(PEAK, 0) + 1 < theirs.get(PEAK, 0) - memory_of_buckets(theirs):
             return False
-        probed = dict(plans(self._seen(self.reference, _probe(excess)))).get(excess.step)
+        probed = dict(plans(self._seen(self.reference, _probe(self.case, excess)))).get(excess.step)
         tables = (place.node for place in places(probed) if BUCKETS in place.node) if probed else ()
         return any(table[PEAK] * 1024 < table[BUCKETS] * POINTER for table in tables)
 
@@ -295,7 +300,7 @@ class _MemoryPair(Pair):
         ours, theirs = (_node_at(self._seen(arm), excess) for arm in (self.reference, self.suspect))
         if theirs.get(PEAK, 0) > larger_batch(min(node.get(BATCHES, 1) for node in (ours, theirs))):
             return False
-        probed = dict(plans(self._seen(self.reference, _immense_probe(excess)))).get(excess.step)
+        probed = dict(plans(self._seen(self.reference, _immense_probe(self.case, excess)))).get(excess.step)
         return probed is not None and counts_files(probed)
 
     def _is_divided_otherwise(self, excess: Excess) -> bool:
@@ -303,7 +308,8 @@ class _MemoryPair(Pair):
         plan = dict(plans(self._seen(self.reference)))[excess.step]
         ours, theirs = (_node_at(self._seen(arm), excess) for arm in (self.reference, self.suspect))
         overfull = overfull_tables(plan, self._widths.get(excess.step, 0))
-        return excess.path in overfull and own_written(ours) != own_written(theirs)
+        same = ours.get(BATCHES) == theirs.get(BATCHES) and own_written(ours) == own_written(theirs)
+        return excess.path in overfull and not same
 
     def _has_overfull_batches(self, excess: Excess) -> bool:
         """Return whether a table on either arm has a batch larger than its memory."""
@@ -332,7 +338,9 @@ class _MemoryPair(Pair):
         peaks = [excess for excess in suspected if excess.figure.startswith(PEAK)]
         if peaks:
             yield self._run(self.suspect, _MEASURING)
-        yield from (self._run(self.reference, probe(excess)) for excess in peaks for probe in (_probe, _immense_probe))
+        for excess in peaks:
+            for probe in (_probe, _immense_probe):
+                yield self._run(self.reference, probe(self.case, excess))
 
     def _salted_runs(self, suspected: Excesses) -> Iterator[Run]:
         """Yield the runs under the next salt for each excess that no earlier run refutes."""

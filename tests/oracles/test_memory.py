@@ -349,13 +349,14 @@ def test_other_tuples_are_tried_with_memory_for_buckets_unless_that_changes_the_
 
 
 def test_other_tuples_of_an_indivisible_batch_may_differ() -> None:
-    def divided(peak: int, others: int) -> Node:
+    def divided(peak: int, others: int, batches: int = 16) -> Node:
         plan = join(peak=peak)
-        plan["Plans"][1][WRITTEN] = others
+        plan["Plans"][1] |= {WRITTEN: others, "Hash Batches": batches}
         return plan
 
     why = "a batch is larger than memory, and its other tuples differ between arms"
     assert duel(divided(313, 35), divided(365, 28)) == (Inconclusive(why),)
+    assert duel(divided(313, 35), divided(365, 35, batches=8)) == (Inconclusive(why),)
     assert finding(duel(divided(313, 35), divided(365, 35)))
     assert finding(duel(divided(60, 35), divided(66, 28)))
     assert finding(duel(divided(65, 35), divided(90, 28)))  # the reference has added batches in time

@@ -20,7 +20,7 @@ from oracles.memory.oracle import Memory, excesses
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
 from oracles.model.mode import Mode
-from oracles.model.oracle import Agree, Unstable
+from oracles.model.oracle import Agree, Inconclusive, Unstable
 from tests.oracles.observed import assigned
 
 pytestmark = pytest.mark.servers
@@ -52,9 +52,12 @@ CASE = Case(
 
 @pytest.fixture(scope="module")
 def arms(base: Base) -> Iterator[tuple[Arm, ...]]:
-    """Yield a server whose batches are filled by other tuples than those of the second one."""
+    """Yield a server whose batches are filled by other tuples than those of the second one.
+
+    The third one counts buckets, unlike the first one.
+    """
     with ExitStack() as stack:
-        yield tuple(_arm(stack, base, name) for name in NAMES)
+        yield tuple(_arm(stack, base, name) for name in (*NAMES, "upstream"))
 
 
 def _arm(stack: ExitStack, base: Base, name: str) -> Arm:
@@ -113,6 +116,34 @@ def test_other_tuples_in_batches_are_no_finding(executor: Executor) -> None:
     doubts = [verdict for _, verdict in verdicts if isinstance(verdict, Unstable)]
     assert len(doubts) == len(written)
     assert Unstable(f"{WRITTEN}: not with other tuples in each batch") in doubts
+
+
+# The tuples of one key, which fit into the memory without their buckets. Fewer are expected, of different keys. With
+# this key they stay in the first batch.
+ONE_KEY = (
+    "CREATE TABLE one_key AS SELECT g AS k, repeat(md5(g::text), 38) AS t FROM generate_series(1, 2) AS g",
+    "CREATE TABLE keys AS SELECT g AS k, md5(g::text) AS t FROM generate_series(1, 5000) AS g",
+    "ANALYZE one_key, keys",
+    "INSERT INTO one_key SELECT 6 AS k, repeat(md5(g::text), 38) AS t FROM generate_series(3, 102) AS g",
+)
+BUCKETS_EXCEED = Mode("buckets exceed", (("work_mem", f"{LIMIT}kB"), ("max_parallel_workers_per_gather", "0")))
+
+
+def test_buckets_beyond_memory_are_no_finding_in_a_query_with_a_parameter(executor: Executor) -> None:
+    sql = "SELECT count(keys.t), count(one_key.t) FROM keys LEFT JOIN one_key USING (k) WHERE k >= $1"
+    case = Case(
+        "one_key",
+        tuple(map(Step, ONE_KEY)),
+        (Step(sql, Kind.QUERY, params=("1",)),),
+        (AS_HASH_JOIN, BUCKETS_EXCEED),
+        samples=(EXPLAINED.name,),
+    )
+    names = ("master", "upstream")
+    master, upstream = executor.observe(case, explained_runs(case, names)).values()
+    assert "Peak Memory Usage of Hash" in {excess.figure for excess in excesses(master, upstream, {})}
+    verdicts = [verdict for _, verdict in judge_case(executor, assigned((Memory(),), names), case).verdicts]
+    assert Inconclusive("the reference does not count buckets") in verdicts
+    assert not any(isinstance(each, Finding) for each in verdicts)
 
 
 def test_rows_that_a_filter_would_keep_out_of_batches_are_a_finding(executor: Executor) -> None:
