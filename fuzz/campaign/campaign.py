@@ -40,7 +40,7 @@ CPU_INTERVAL = 2.0  # seconds between readings of the servers' CPU time, which n
 USAGE_INTERVAL = 30.0  # seconds between readings of memory and disk space, which needs all files of the servers
 TICK = 0.25  # seconds between readings of the clock
 RECORDING = 0.05  # maximum share of the time for which the campaign waits for the store to record ranges
-LONGEST_PAUSE = 10.0  # seconds between two records, after a store that did not answer
+LONGEST_PAUSE = 10.0  # seconds between two records, without new ranges, or after a store that did not answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +124,20 @@ class Campaign:
     def _step(self, interrupt: Interrupt) -> str | None:
         for ended in self._pool.wait(TICK):
             self._take(ended)
-        if self._unrecorded and (self._outage is not None or time.monotonic() >= self._record_at):
+        if self._is_record_due():
             self._record()
         self._revive()
         counters = self._counters()
         self._environment.show(counters, self._findings)
         return INTERRUPTED if interrupt else self._limits.reached(counters, len(self._new_findings))
+
+    def _is_record_due(self) -> bool:
+        """Return whether it is time for a record: at once in an outage, and after a while also without new ranges.
+
+        For workers wait without a word for a store that cannot be written, until the campaign sees that by itself.
+        """
+        late = time.monotonic() - self._record_at
+        return late >= LONGEST_PAUSE or bool(self._unrecorded and (self._outage is not None or late >= 0))
 
     def _read_findings(self) -> None:
         """Read all findings, and those that are no known faults."""

@@ -40,6 +40,7 @@ _AGAIN: Final = 20.0  # seconds between preparations of a worker that waits
 _EMPTY: Final = 600.0  # seconds without any worker after which the campaign ends
 _CRITICAL: Final = 50  # of the module logging: the pool reports all that the user must know
 TCP_TIMEOUT: Final = "5 minutes"  # without an answer, after which a connection is given up
+_CONNECT_TIMEOUT: Final = "2 minutes"  # of a further connection; a network may be cut for a minute
 _QUIET: Final = ("distributed", "distributed.client", "distributed.scheduler", "distributed.worker", "tornado")
 
 
@@ -70,6 +71,7 @@ def _distributed() -> Any:
             "logging": dict.fromkeys(_QUIET, "critical"),
             "distributed.scheduler.allowed-failures": 0,
             "distributed.comm.timeouts.tcp": TCP_TIMEOUT,
+            "distributed.comm.timeouts.connect": _CONNECT_TIMEOUT,
         }
     )
     import distributed

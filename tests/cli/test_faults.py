@@ -22,14 +22,14 @@ from tests.servers.disk import fill, of_limited_size
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
 _GENERATOR = '''\
-"""A table of a megabyte, and a query of one, two or four rows."""
+"""A table of a megabyte, a pause, and a query of one, two or four rows."""
 
 from fuzz.generators.generator import Generator
 from oracles.model.case import Case, Kind, Step
 
 
 class Rows(Generator):
-    """A table of a megabyte, and a query of one, two or four rows."""
+    """A table of a megabyte, a pause, and a query of one, two or four rows."""
 
     name = "rows"
     modes = ("plain",)
@@ -38,7 +38,8 @@ class Rows(Generator):
         """Return a case with one table and one query."""
         table = Step("CREATE TABLE t AS SELECT repeat('x', 1000) FROM generate_series(1, 1000)")
         rows = rng.choice((1, 2, 4, 4))
-        return Case(self.name, (table,), (Step(f"SELECT generate_series(1, {rows})", Kind.QUERY),))
+        pause = Step("SELECT pg_sleep(0.5)")  # so that faults happen before the last case
+        return Case(self.name, (table, pause), (Step(f"SELECT generate_series(1, {rows})", Kind.QUERY),))
 '''
 _ORACLE = """\
 from oracles.framework.canaries import canary_case, query
