@@ -193,6 +193,8 @@ class OuterJoins(Generator):
         "hash_only+parallel+one_worker",
         "hash_only+parallel+two_workers+partitionwise",
         "hash_only+parallel+four_workers",
+        "no_loops+parallel+two_workers",
+        "parallel+two_workers",
         "hash_only+features_forced",
         "hash_only+parallel+one_worker+features_forced",
         "hash_only+parallel+two_workers+features_forced",

@@ -137,7 +137,7 @@ def _makers(axes: Axes) -> Weighted[_Maker]:
 KINDS = Weighted(
     (18, "left"), (12, "inner"), (16, "full"), (14, "right"), (10, "semi"), (16, "anti"), (4, "not_in")
 )  # fmt: skip
-_KINDS_POOLED = Weighted((14, "left"), (30, "inner"), (4, "full"), (28, "right"), (16, "semi"), (8, "anti"))
+_KINDS_POOLED = Weighted((22, "left"), (22, "inner"), (12, "full"), (18, "right"), (12, "semi"), (14, "anti"))
 _NESTED = Weighted((60, 2), (30, 3), (10, 4))
 _MOST = 20_000  # upper bound of the rows of a FROM list
 # upper bound of the pairs of rows that NOT IN compares, because with little memory its subplan is not hashed
@@ -146,7 +146,7 @@ _SQL = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FU
 
 
 def draw_kind(rng: random.Random, axes: Axes) -> str:
-    """Return a kind of join. In a pooled scene, mostly one whose filter processes may share."""
+    """Return a kind of join. In a pooled scene, it is one that processes can execute together."""
     return (_KINDS_POOLED if axes.pooled else KINDS).pick(rng)
 
 

@@ -21,6 +21,7 @@ from fuzz.generators.sql.sqltypes import INT4, INT8
 Shape = Callable[[random.Random, Scene, str, int], Select | None]
 
 _SHOWN = 6  # upper bound of the columns of keyed rows
+_UNREACHED = 10_000_000  # more rows than any join has
 
 
 def keyed(rng: random.Random, level: Level) -> Select:
@@ -51,13 +52,14 @@ def totalled(rng: random.Random, level: Level) -> Select:
 def _limited(rng: random.Random, level: Level) -> Select:
     """Return a query that counts rows up to a LIMIT.
 
-    The count does not depend on which rows they are, so no sort has to read all rows.
+    The count does not depend on which rows they are, so no sort has to read all rows. Below a LIMIT that is never
+    reached, processes send all rows, with a wide column, to the leader.
     """
     if chance(rng, 30):
         return Select((f"EXISTS (SELECT{level.sql})",), "", 1, level.joined.kinds)
     wide = _wide(level)
     text, always = (wide[0].sql, "length(w) >= 0 OR w IS NULL") if wide else ("1", "true")
-    limit = f"LIMIT {between(rng, 1, 40)}"
+    limit = f"LIMIT {_UNREACHED if chance(rng, 30) else between(rng, 1, 40)}"
     offset = f" OFFSET {between(rng, 1, 99)}" if chance(rng, 30) else ""
     body = f"SELECT {text} AS w{level.sql} {limit}{offset}"
     return Select((f"count({always})",), f" FROM ({body}) AS q", 1, level.joined.kinds)
