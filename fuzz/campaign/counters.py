@@ -49,6 +49,8 @@ class Counters:
     cases: Counter[str] = field(default_factory=Counter)  # generator
     judged: Counter[str] = field(default_factory=Counter)  # generator → statements compared
     judged_by: Counter[tuple[str, str]] = field(default_factory=Counter)  # oracle, generator → statements judged
+    judged_cases: Counter[tuple[str, str]] = field(default_factory=Counter)  # the same → cases with such, or a doubt
+    undecided: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # oracle, generator, kind → statements
     compared: Counter[str] = field(default_factory=Counter)  # oracle → compared results of its own queries
     steps: Counter[str] = field(default_factory=Counter)  # generator → statements meant to succeed
     valid: Counter[str] = field(default_factory=Counter)  # generator → those that succeeded on the reference
@@ -92,7 +94,10 @@ class Counters:
                 self.compared[oracle] += verdict.answers
             if isinstance(verdict, Inconclusive | Unstable):
                 self.reasons[oracle, generator, kind, verdict.reason] += 1
+                self.undecided[oracle, generator, kind] += _statements_undecided(verdict, judged)
         self.judged[generator] += judged.statements
+        concerned = {oracle for oracle, verdict in judged.verdicts if not isinstance(verdict, NotApplicable)}
+        self.judged_cases.update((oracle, generator) for oracle in concerned)
 
     def count_part(self, case: Case, judged: JudgedCase) -> None:
         """Count a case that is one part of its source's scripts: statements, compared ones, and verdicts.
@@ -159,6 +164,11 @@ def _statements_judged(verdict: Verdict) -> int:
     return verdict.statements if isinstance(verdict, Agree) else int(isinstance(verdict, Finding))
 
 
+def _statements_undecided(verdict: Inconclusive | Unstable, judged: JudgedCase) -> int:
+    """Return the number of statements that a verdict leaves undecided: all of the case if it names no step."""
+    return 1 if verdict.step is not None else max(1, judged.statements)
+
+
 def _words(verdict: Verdict) -> str:
     """Return the kind of a verdict, and its reason if it has one."""
     kind = KINDS[type(verdict)]
@@ -166,7 +176,7 @@ def _words(verdict: Verdict) -> str:
 
 
 VALID_SHARE = 0.97  # minimal share of the statements meant to succeed
-# maximal shares of the verdicts of one oracle on one generator
+# maximal shares of the statements that one oracle has to judge on one generator
 LIMITS = {"inconclusive": 0.20, "unstable": 0.50}
 RETRIED_SHARE = 0.10  # maximal share of canaries that were found only in a later try
 ENOUGH = 20  # minimal number of verdicts, cases or canaries, for a share
@@ -206,17 +216,22 @@ def _invalid(counters: Counters) -> list[str]:
 
 
 def _undecided(counters: Counters) -> list[str]:
-    verdicts: Counter[tuple[str, str]] = Counter()
-    undecided: Counter[tuple[str, str, str]] = Counter()
-    for (oracle, generator, kind), count in counters.verdicts.items():
-        if oracle != NOT_EXECUTED and kind != "not_applicable":
-            verdicts[oracle, generator] += count
-            undecided[oracle, generator, kind] += count
+    """Return the pairs of an oracle and a generator with too many undecided statements.
+
+    Statements of one case often share the reason, so a few cases prove nothing.
+    """
+    statements = Counter(counters.judged_by)
+    for (oracle, generator, _), count in counters.undecided.items():
+        statements[oracle, generator] += count
+    shares = {
+        (oracle, generator, kind): count / statements[oracle, generator]
+        for (oracle, generator, kind), count in sorted(counters.undecided.items())
+        if counters.judged_cases[oracle, generator] >= ENOUGH
+    }
     return [
-        f"{oracle} on {generator}: {undecided[oracle, generator, kind] / count:.0%} of the verdicts were {kind}"
-        for (oracle, generator), count in sorted(verdicts.items())
-        for kind, limit in LIMITS.items()
-        if count >= ENOUGH and undecided[oracle, generator, kind] / count > limit
+        f"{oracle} on {generator}: {share:.0%} of the statements were {kind}"
+        for (oracle, generator, kind), share in shares.items()
+        if share > LIMITS[kind]
     ]
 
 

@@ -9,7 +9,7 @@ from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
 from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Observation, Outcome
-from oracles.model.oracle import Agree, Inconclusive, Unstable
+from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable
 
 OK, ERROR, SKIPPED = (Observation(outcome) for outcome in (Outcome.OK, Outcome.ERROR, Outcome.SKIPPED))
 
@@ -111,17 +111,37 @@ def test_too_many_statements_failed() -> None:
     assert complaints(_counters(valid=Counter(joins=970)), CANARIES) == ()
 
 
-def test_an_oracle_that_could_not_judge() -> None:
-    verdicts: Counter[Any] = Counter({("leak", "joins", "agree"): 79, ("leak", "joins", "inconclusive"): 21})
-    assert complaints(_counters(verdicts=verdicts), CANARIES) == (
-        "leak on joins: 21% of the verdicts were inconclusive",
+def _undecided(oracle: str, kind: str, statements: int, cases: int) -> Counters:
+    """Return counters of an oracle that judged 60 statements, and could not decide some others."""
+    return _counters(
+        judged_by=Counter({(oracle, "joins"): 60}),
+        undecided=Counter({(oracle, "joins", kind): statements}),
+        judged_cases=Counter({(oracle, "joins"): cases}),
     )
 
 
+def test_an_oracle_that_could_not_judge() -> None:
+    (line,) = complaints(_undecided("leak", "inconclusive", 16, cases=20), CANARIES)
+    assert line == "leak on joins: 21% of the statements were inconclusive"
+    assert complaints(_undecided("leak", "inconclusive", 15, cases=20), CANARIES) == ()
+
+
 def test_an_oracle_with_mostly_doubts() -> None:
-    verdicts: Counter[Any] = Counter({("plan", "joins", "agree"): 40, ("plan", "joins", "unstable"): 60})
-    assert complaints(_counters(verdicts=verdicts), CANARIES) == ("plan on joins: 60% of the verdicts were unstable",)
-    assert complaints(_counters(verdicts=Counter({**verdicts, ("plan", "joins", "agree"): 60})), CANARIES) == ()
+    (line,) = complaints(_undecided("plan", "unstable", 90, cases=20), CANARIES)
+    assert line == "plan on joins: 60% of the statements were unstable"
+    assert complaints(_undecided("plan", "unstable", 60, cases=20), CANARIES) == ()
+
+
+def test_doubts_about_few_cases_are_no_complaint() -> None:
+    assert complaints(_undecided("rescan", "unstable", 400, cases=19), CANARIES) == ()
+
+
+def test_a_doubt_about_a_case_as_a_whole_counts_for_all_its_statements() -> None:
+    verdicts = (("result", Agree(5)), ("result", Unstable("differed", 3)), ("leak", Inconclusive("connection lost")))
+    counters = Counters()
+    counters.count_verdicts("joins", JudgedCase((*verdicts, ("tlp", NotApplicable())), {}))
+    assert counters.undecided == {("result", "joins", "unstable"): 1, ("leak", "joins", "inconclusive"): 5}
+    assert counters.judged_cases == {("result", "joins"): 1, ("leak", "joins"): 1}
 
 
 def test_failures_of_pgduel_itself() -> None:
