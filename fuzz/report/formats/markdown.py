@@ -81,7 +81,7 @@ def _bugs(report: CampaignReport) -> Iterator[str]:
     yield "| bug | difference | oracle | cases | status | to blame |"
     yield "|---|---|---|--:|---|---|"
     for bug in report.bugs:
-        blame = ", ".join(code(patch, in_table=True) for patch in bug.patches) or code(bug.blame, in_table=True)
+        blame = code(bug.patches[0] if len(bug.patches) == 1 else bug.blame, in_table=True)
         cells = (code(bug.key), code(bug.title, in_table=True), bug.oracle, str(bug.cases), bug.state, blame)
         yield f"| {' | '.join(cells)} |"
     yield ""
