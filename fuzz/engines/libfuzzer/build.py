@@ -158,14 +158,15 @@ def _compiler_version() -> str:
 def _compile(build: Build, harness: Path, recipe: Harness, tested: Mapping[str, str]) -> None:
     """Compile each file separately, unless another harness did, and link the objects. Raises BuildError."""
     home = harness.parent
-    shared = {path: text for path, text in tested.items() if path.endswith(".h") or path in recipe.included}
+    headers = {path: text for path, text in tested.items() if path.endswith(".h")}
     sources = {f"{_OWN}/{file}": (home / _OWN / file).read_text() for file in recipe.own(tested)}
     sources |= {path: tested[path] for path in recipe.tested if path.endswith(".c")}
     objects = workdir.harnesses() / _OBJECTS
     objects.mkdir(exist_ok=True)
 
     def compiled(path: str) -> Path:
-        product = objects / f"{_key(build, {**shared, path: sources[path]})}.o"
+        included = {each: tested[each] for each in recipe.included if f'#include "{each}"' in sources[path]}
+        product = objects / f"{_key(build, {**headers, **included, path: sources[path]})}.o"
         with FileLock(f"{product}.lock"):
             if not product.exists():
                 includes = [f"-I{place}" for place in (_HEADERS, ".", *server_headers(build), _OWN)]
