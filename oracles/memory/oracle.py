@@ -33,9 +33,9 @@ block. A hash join has two files per batch. They are flushed once, when they are
 tolerated. A Parallel Hash has these files for each participant, and writes chunks of STS_CHUNK_PAGES blocks
 (sharedtuplestore.c). There are two legal kinds of excess:
 
-- A server that counts the array of buckets, at most 8 bytes per tuple, needs batches for somewhat fewer tuples. So an
-  excess must occur again with that much more memory for the suspect, and for both. If the plan differs there, the
-  figures must show which joins need their batches (`batches`).
+- A server that counts the array of buckets, at most 16 bytes per tuple, needs batches for somewhat fewer tuples. So an
+  excess must occur again with more memory for the suspect, and for both. If that is still too little, or the plan
+  differs there, the figures must show which joins need their batches (`batches`).
 - Hash values determine which tuples are in the first batch, which is not written, and which are written again when
   batches are doubled. Arms may use other bits of them (ExecHashGetBucketAndBatch). So an excess must occur again under
   14 salts, each of which changes all hash values on both arms. If both servers write equally much on average, the
@@ -265,10 +265,16 @@ class _MemoryPair(Pair):
         return any(_written(before, after, more))
 
     def _is_settled(self, excess: Excess) -> bool:
-        """Return whether runs with memory for the buckets have the same plan. Then these are not the reason."""
+        """Return whether runs with memory for the buckets have the same plan. Then these are not the reason.
+
+        There may be two of 8 bytes for each tuple, so of the smallest tuples even the last run has too little memory.
+        """
         ours = self._seen(self.reference)
-        others = (self._seen(self.suspect, variation) for variation in self._with_more_memory())
-        return all(excess.step in comparable_steps(ours, other)[0] for other in others)
+        others = [self._seen(self.suspect, variation) for variation in self._with_more_memory()]
+        if not all(excess.step in comparable_steps(ours, other)[0] for other in others):
+            return False
+        before, after = (dict(plans(seen))[excess.step] for seen in (ours, others[-1]))
+        return not joins_short_of_memory(before, after)
 
     def _salted_pairs(self, excess: Excess) -> Iterator[tuple[Variation, Variation]]:
         """Yield the variations of the reference and the suspect that confirm an excess of written blocks."""

@@ -22,6 +22,7 @@ WRITTEN = "Temp Written Blocks"
 
 def join(peak: int = 40, written: int = 100, *, batches: int = 4, planned: int = 1, **more: Any) -> Node:
     table = {"Peak Memory Usage": peak, "Hash Batches": batches, "Original Hash Batches": planned}
+    table |= {"Hash Buckets": 1024, "Original Hash Buckets": 1024, "Plan Rows": 5, "Plan Width": 8}
     return hash_join("Inner", 10, 10, 5, table=table, **more) | {WRITTEN: written}
 
 
@@ -286,6 +287,11 @@ def test_batches_for_expected_tuples_and_buckets_are_no_finding_even_if_more_mem
     fits = near_limit(58, 1, 1024, 0)
     assert duel(fits, near_limit(33, 2, 32, 15), *OTHER) == FOR_BUCKETS
     assert finding(duel(ONE_BATCH, TWO_BATCHES, *OTHER))  # 1024 buckets fit in addition
+
+
+def test_buckets_that_need_more_memory_than_all_runs_have_are_no_finding() -> None:
+    assert duel(near_limit(58, 1, 1024, 0), near_limit(33, 2, 32, 15)) == FOR_BUCKETS
+    assert finding(duel(ONE_BATCH, TWO_BATCHES))
 
 
 def test_batches_doubled_in_full_memory_are_no_finding_even_if_more_memory_changes_the_plan() -> None:
