@@ -60,16 +60,23 @@ def run_isolation(build: Build, tests: Sequence[str] = (), counts: Path | None =
 
 
 def run_module(build: Build, path: str, counts: Path | None = None) -> SuiteResult:
-    """Run all SQL tests of a directory such as contrib/postgres_fdw or src/test/modules/NAME.
+    """Run the SQL tests of a directory such as contrib/postgres_fdw or src/test/modules/NAME.
 
     `counts` as in `run_regress`. Raises ServerError.
     """
-    listed = git.output(
+    return _run(build, path, "pg_regress", _tests_of_module(build, path), counts)
+
+
+def _tests_of_module(build: Build, path: str) -> list[str]:
+    """Return the tests in the order of the module's meson.build, because some depend on earlier ones."""
+    files = git.output(
         "--git-dir", git.repository(), "ls-tree", "--name-only", f"{build.tree}:{path}/sql",
         failing=f"{build.tree[:12]} has no SQL tests in {path}",
     )  # fmt: skip
-    tests = [Path(line).stem for line in listed.decode().splitlines() if line.endswith(".sql")]
-    return _run(build, path, "pg_regress", tests, counts)
+    names = [Path(line).stem for line in files.decode().splitlines() if line.endswith(".sql")]
+    suite = (git.show(build.tree, f"{path}/meson.build") or "").partition("'regress':")[2]
+    places = {name: suite.find(f"'{name}'") for name in names}
+    return sorted((name for name in names if places[name] >= 0), key=places.__getitem__) or names
 
 
 def count_suites(build: Build, counts: Path) -> Iterator[tuple[str, SuiteResult]]:

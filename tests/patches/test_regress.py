@@ -71,3 +71,9 @@ def test_modules_of_the_patches(base: str, arm: str, flavor: str) -> None:
     build = compiled(arm, flavor, source)
     for path in modules:
         require_passed(run_module(build, path))
+
+
+@pytest.mark.quick
+def test_tests_of_a_module_run_in_its_own_order() -> None:
+    build = compiled("patched", "assert", resolve_base(DEFAULT_BASE, print))
+    require_passed(run_module(build, "contrib/citext"))  # one makes the extension, an earlier one needs its absence
