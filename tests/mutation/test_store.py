@@ -19,6 +19,7 @@ KILL = Kill("result", "1 row missing", "1/outer_joins/3", again=True)
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGDUEL_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("PGDUEL_CAMPAIGNS", raising=False)
 
 
 def mutant(line: int) -> Mutant:
