@@ -134,7 +134,7 @@ class Campaign:
     def _is_record_due(self) -> bool:
         """Return whether it is time for a record: at once in an outage, and after a while also without new ranges.
 
-        For workers wait without a word for a store that cannot be written, until the campaign sees that by itself.
+        Workers wait without a word for a store that cannot be written, so the campaign has to notice it.
         """
         late = time.monotonic() - self._record_at
         return late >= LONGEST_PAUSE or bool(self._unrecorded and (self._outage is not None or late >= 0))

@@ -49,7 +49,7 @@ class Counters:
     cases: Counter[str] = field(default_factory=Counter)  # generator
     judged: Counter[str] = field(default_factory=Counter)  # generator → statements compared
     judged_by: Counter[tuple[str, str]] = field(default_factory=Counter)  # oracle, generator → statements judged
-    judged_cases: Counter[tuple[str, str]] = field(default_factory=Counter)  # the same → cases with such, or a doubt
+    judged_cases: Counter[tuple[str, str]] = field(default_factory=Counter)  # the same → cases with any verdict
     undecided: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # oracle, generator, kind → statements
     compared: Counter[str] = field(default_factory=Counter)  # oracle → compared results of its own queries
     steps: Counter[str] = field(default_factory=Counter)  # generator → statements meant to succeed
