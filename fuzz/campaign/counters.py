@@ -179,7 +179,7 @@ VALID_SHARE = 0.97  # minimal share of the statements meant to succeed
 # maximal shares of the statements that one oracle has to judge on one generator
 LIMITS = {"inconclusive": 0.20, "unstable": 0.50}
 RETRIED_SHARE = 0.10  # maximal share of canaries that were found only in a later try
-ENOUGH = 20  # minimal number of verdicts, cases or canaries, for a share
+ENOUGH = 20  # minimal number of cases or canaries, for a share
 
 
 def complaints(counters: Counters, canaries: Mapping[str, int]) -> tuple[str, ...]:
@@ -223,15 +223,11 @@ def _undecided(counters: Counters) -> list[str]:
     statements = Counter(counters.judged_by)
     for (oracle, generator, _), count in counters.undecided.items():
         statements[oracle, generator] += count
-    shares = {
-        (oracle, generator, kind): count / statements[oracle, generator]
-        for (oracle, generator, kind), count in sorted(counters.undecided.items())
-        if counters.judged_cases[oracle, generator] >= ENOUGH
-    }
     return [
         f"{oracle} on {generator}: {share:.0%} of the statements were {kind}"
-        for (oracle, generator, kind), share in shares.items()
-        if share > LIMITS[kind]
+        for (oracle, generator, kind), count in sorted(counters.undecided.items())
+        if counters.judged_cases[oracle, generator] >= ENOUGH
+        and (share := count / statements[oracle, generator]) > LIMITS[kind]
     ]
 
 

@@ -118,6 +118,11 @@ class ReportedBug:
         return self.over_runs.status
 
     @property
+    def cause(self) -> str:
+        """Return the name of the patch to blame if it is known, else what is known of it; for tables."""
+        return self.patches[0] if len(self.patches) == 1 else self.blame
+
+    @property
     def is_fixed(self) -> bool:
         """Return whether the last revision does not show it any more."""
         return self.over_runs is not None and self.over_runs.status is BugStatus.FIXED

@@ -93,7 +93,7 @@ from oracles.memory.batches import (
     splits,
     written_without,
 )
-from oracles.model.case import Case, Step
+from oracles.model.case import Case
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Sample, Unstable, Verdict
@@ -134,16 +134,17 @@ _IMMENSE_JOIN: Final = f"SELECT FROM ({_IMMENSE}) AS a FULL JOIN ({_IMMENSE}) AS
 
 
 def _probe(case: Case, excess: Excess) -> Variation:
-    return Variation((), ((excess.step, _with_parameters(_ONE_TUPLE, case.all_steps[excess.step])),))
+    return Variation((), (_replacement(case, excess, _ONE_TUPLE),))
 
 
 def _immense_probe(case: Case, excess: Excess) -> Variation:
-    return Variation((AS_HASH_JOIN,), ((excess.step, _with_parameters(_IMMENSE_JOIN, case.all_steps[excess.step])),))
+    return Variation((AS_HASH_JOIN,), (_replacement(case, excess, _IMMENSE_JOIN),))
 
 
-def _with_parameters(join: str, replaced: Step) -> str:
-    """Return a join that has the parameters of the replaced step, because the session binds these."""
-    return f"{join} WHERE TRUE" + "".join(f" OR ${number}::text IS NULL" for number, _ in enumerate(replaced.params, 1))
+def _replacement(case: Case, excess: Excess, join: str) -> tuple[int, str]:
+    """Return a join in place of the step. It has the parameters of the step, because the session binds these."""
+    numbers = range(1, len(case.all_steps[excess.step].params) + 1)
+    return excess.step, f"{join} WHERE TRUE" + "".join(f" OR ${number}::text IS NULL" for number in numbers)
 
 
 def _node_at(observed: CaseObservation, excess: Excess) -> Node:

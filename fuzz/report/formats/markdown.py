@@ -81,8 +81,8 @@ def _bugs(report: CampaignReport) -> Iterator[str]:
     yield "| bug | difference | oracle | cases | status | to blame |"
     yield "|---|---|---|--:|---|---|"
     for bug in report.bugs:
-        blame = code(bug.patches[0] if len(bug.patches) == 1 else bug.blame, in_table=True)
-        cells = (code(bug.key), code(bug.title, in_table=True), bug.oracle, str(bug.cases), bug.state, blame)
+        title, cause = (code(text, in_table=True) for text in (bug.title, bug.cause))
+        cells = (code(bug.key), title, bug.oracle, str(bug.cases), bug.state, cause)
         yield f"| {' | '.join(cells)} |"
     yield ""
     room = _LONGEST_BUGS
