@@ -150,8 +150,17 @@ estimate(uint32 how, double right)
 	return how < 128 ? right : Max(floor(ldexp(right, (int) (how % 16) - 11)), 1);
 }
 
-/* Generate the rows of both relations. The first group has inner rows, the second outer ones, each other one either. */
+/* Draw what the planner decides and expects of both relations together. */
 void
+draw_plan(Input *input)
+{
+	planned.plan.bloom_excluded = (double) (UINT64CONST(1) << byte(input) % 40);
+	planned.plan.bloom_matched = (double) (UINT64CONST(1) << byte(input) % 40);
+	planned.hash = (Hash) {.plan.type = T_Hash, .plan.plan_node_id = byte(input), .plan.lefttree = &inner.plan};
+}
+
+/* Generate the rows of both relations. The first group has inner rows, the second outer ones, each other one either. */
+static void
 add_rows(const Alike *groups, int ngroups, const Limits *limits)
 {
 	inner_space = outer_space = npairs = 0;
@@ -162,6 +171,17 @@ add_rows(const Alike *groups, int ngroups, const Limits *limits)
 	for (int i = 0; i < ngroups; i++)
 		if (i == 1 || (i > 1 && groups[i].how & 4))
 			add_outer_rows(groups[i], limits);
+}
+
+/* Draw more groups than the two that are there, and generate the rows of all. */
+void
+draw_rows(Input *input, Alike groups[MAX_GROUPS], const Limits *limits)
+{
+	int			ngroups = 2;
+
+	for (int more = byte(input) % 4; more > 0; more--)
+		groups[ngroups++] = draw_alike(input);
+	add_rows(groups, ngroups, limits);
 }
 
 /* Set what the planner expects of the inner relation. */

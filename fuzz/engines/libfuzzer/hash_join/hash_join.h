@@ -82,6 +82,8 @@ typedef struct Execution
 	dlist_head	spill_pieces;
 } Execution;
 
+#define MAX_GROUPS		5		/* of rows that are alike */
+
 /* What the input says about rows that are alike. */
 typedef struct Alike
 {
@@ -120,7 +122,8 @@ extern void on_read(Reader *reader);
 extern void lengthen(const uint8_t *data, size_t size, uint8_t *longer, int length);
 extern void begin_join(JoinType type, HashJoinBloomMode mode, uint32 ways);
 extern Alike draw_alike(Input *input);
-extern void add_rows(const Alike *groups, int ngroups, const Limits *limits);
+extern void draw_plan(Input *input);
+extern void draw_rows(Input *input, Alike groups[MAX_GROUPS], const Limits *limits);
 extern void estimate_inner(uint32 rows_how, uint32 width_how);
 
 /* plan.c */

@@ -7,8 +7,6 @@
 #include "join_filter/join_filter.h"
 #include "miscadmin.h"
 
-#define MAX_GROUPS		5
-
 static const Limits limits = {
 	.inner_rows = MAX_INNER,
 	.outer_rows = MAX_OUTER,
@@ -52,7 +50,6 @@ draw_join(Input *input, Settings *settings)
 	uint32		kind = byte(input);
 	uint32		ways = byte(input);
 	Alike		groups[MAX_GROUPS];
-	int			ngroups = 2;
 	uint32		rows_how;
 	uint32		width_how;
 	int			nmcvs;
@@ -66,14 +63,10 @@ draw_join(Input *input, Settings *settings)
 	width_how = byte(input);
 	nmcvs = (int) (byte(input) % 64) - 32;
 	settings->nmcvs = Max(nmcvs, 0);
-	planned.plan.bloom_excluded = (double) (UINT64CONST(1) << byte(input) % 40);
-	planned.plan.bloom_matched = (double) (UINT64CONST(1) << byte(input) % 40);
-	planned.hash = (Hash) {.plan.type = T_Hash, .plan.plan_node_id = byte(input), .plan.lefttree = &inner.plan};
+	draw_plan(input);
 	planned.hash.plan.total_cost = ways & 2;	/* more than the outer relation's startup cost? */
 	draw_scans(input, settings);
-	for (int more = byte(input) % 4; more > 0; more--)
-		groups[ngroups++] = draw_alike(input);
-	add_rows(groups, ngroups, &limits);
+	draw_rows(input, groups, &limits);
 	estimate_inner(rows_how, width_how);
 	set_common_values(settings);
 }

@@ -7,7 +7,6 @@
 #include "miscadmin.h"
 #include "parallel_join/parallel_join.h"
 
-#define MAX_GROUPS		5
 #define MAX_EXPECTED	(4 << 20)	/* bytes of inner rows, so that some hundred batches are planned at most */
 
 /* Few rows give many executions. They suffice for tens of batches in the least memory that the server allows. */
@@ -77,7 +76,6 @@ draw_join(Input *input, Settings *settings)
 	uint32		kind = byte(input);
 	uint32		ways = byte(input);
 	Alike		groups[MAX_GROUPS];
-	int			ngroups = 2;
 	uint32		rows_how;
 	uint32		width_how;
 
@@ -91,14 +89,10 @@ draw_join(Input *input, Settings *settings)
 		groups[0].length |= 0x80;	/* wide rows, because one batch has the memory of all processes */
 	rows_how = byte(input);
 	width_how = byte(input);
-	planned.plan.bloom_excluded = (double) (UINT64CONST(1) << byte(input) % 40);
-	planned.plan.bloom_matched = (double) (UINT64CONST(1) << byte(input) % 40);
-	planned.hash = (Hash) {.plan.type = T_Hash, .plan.plan_node_id = byte(input), .plan.lefttree = &inner.plan};
+	draw_plan(input);
 	planned.hash.plan.parallel_aware = true;
 	draw_processes(input, settings);
-	for (int more = byte(input) % 4; more > 0; more--)
-		groups[ngroups++] = draw_alike(input);
-	add_rows(groups, ngroups, &limits);
+	draw_rows(input, groups, &limits);
 	estimate_inner(rows_how, width_how);
 	inner.plan.plan_width = Min(inner.plan.plan_width, MAX_EXPECTED / inner.plan.plan_rows);
 	planned.hash.rows_total = inner.plan.plan_rows;
