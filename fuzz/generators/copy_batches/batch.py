@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
 
-from fuzz.generators.choices import Weighted, between, chance, pick, some
+from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
 from fuzz.generators.copy_batches.formats import SIGNATURE, TRAILER, Absent, Batch, Cell, Format, Options, records
 from fuzz.generators.copy_batches.table import (
     BAD_KEY,
@@ -27,6 +27,7 @@ from fuzz.generators.copy_batches.values import Value, int4, int4range, noise, t
 
 BUFFERED_TUPLES = 1000  # MAX_BUFFERED_TUPLES of copyfrom.c
 BUFFERED_BYTES = 65535  # MAX_BUFFERED_BYTES of copyfrom.c
+CACHED_AFTER = 16  # PARTITION_CACHED_FIND_THRESHOLD of execPartition.c: equal partitions until one is cached
 LARGEST = 7  # upper bound of a batch's rows, as a multiple of Scale.rows
 
 # Numbers of references at which a resource owner grows. Its array holds 32 references, and a hash table of capacity c
@@ -48,7 +49,7 @@ SIZES = (
     (1, 1536),
     (1, 2 * BUFFERED_TUPLES),
 )
-KEY_ORDERS = Weighted((5, "turns"), (3, "runs"), (2, "skewed"), (1, "same"))
+KEY_ORDERS = Weighted((4, "turns"), (4, "runs"), (2, "skewed"), (1, "same"))
 # Upper bound of a COPY's references other than those of its rows. An owner grows up to that many rows earlier than its
 # limit.
 #
@@ -108,10 +109,10 @@ def _keys(rng: random.Random, table: CopyTable, rows: int, order: str) -> tuple[
     """Return partition keys: alternating ("turns"), in runs, skewed, or all equal ("same")."""
     keys: list[Cell] = [Absent.NULL if key is None else int4(key) for key in table.keys]
     if order == "runs":
-        length = pick(rng, (2, 3, 7, 33))
+        length = pick(rng, (2, CACHED_AFTER + 1, 33))
         keys = [key for key in keys for _ in range(length)]
     elif order == "skewed":
-        keys = [keys[0]] * (3 * len(keys)) + keys
+        keys = [pick(rng, keys)] * max(3 * len(keys), CACHED_AFTER + 1) + list(shuffled(rng, keys))
     elif order == "same":
         keys = [pick(rng, keys)]
     else:

@@ -57,12 +57,13 @@ def make_list(rng: random.Random, table: CopyTable, count: int) -> Layout:
 
 def make_range(rng: random.Random, table: CopyTable, count: int) -> Layout:
     """Return range partitions of nine keys each, and perhaps a default partition."""
-    other = chance(rng, 50)
-    # Keys that end in 9 are in the default partition, or refused.
-    statements = _children(table, count, "FOR VALUES FROM (%1$s0) TO (%1$s9)")
-    keys: tuple[int | None, ...] = tuple(10 * number + rng.randrange(9) for number in range(count))
+    other = chance(rng, 60)
+    least = pick(rng, (0, 10 - 10 * count))  # The first or the last one has 0, as which a forgotten NULL is compared.
+    # Keys that end in 9, or in 1 below 0, are in the default partition, or refused.
+    statements = _children(table, count, f"FOR VALUES FROM ({least} + %1$s0) TO ({least} + %1$s9)")
+    keys: tuple[int | None, ...] = tuple(least + 10 * number + rng.randrange(9) for number in range(count))
     if other:
-        statements, keys = (*statements, _default(table)), (*keys, -5, 9, None)
+        statements, keys = (*statements, _default(table)), (*keys, None, least - 5, 9)
     return Layout("RANGE (k)", statements, keys, count + other, other, _names(table, count))
 
 
@@ -132,7 +133,7 @@ def _attachable(column: CopyColumn) -> str:
 
 LAYOUTS: Weighted[Callable[[random.Random, CopyTable, int], Layout]] = Weighted(
     (6, make_list),
-    (3, make_range),
+    (5, make_range),
     (3, make_hash),
     (3, make_levels),
     (2, make_deep),
