@@ -324,7 +324,6 @@ REFUSED = (
 # COPYs of relations and changes that have no rows to copy, or accept none.
 RELATIONS = (
     *(f"COPY {name} {how}" for name in _KINDS for how in ("FROM STDIN", "TO STDOUT")),
-    "COPY ticks FROM STDIN",
     "COPY ticks TO STDOUT",
     *(f"COPY (INSERT INTO {name} VALUES (1)) TO STDOUT" for name in _RULED),
     "COPY (INSERT INTO ref VALUES (9)) TO STDOUT",
