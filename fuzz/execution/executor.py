@@ -143,7 +143,7 @@ def shared_run(case: Case, runs: Sequence[Run]) -> SharedRun:
             sql = replacements[run].get(position, step.sql)
             if sql not in variants:
                 variants[sql] = len(steps)
-                steps.append(replace(step, sql=sql))
+                steps.append(step if sql == step.sql else step.with_statement(sql))
             places[run].append(variants[sql])
     found = tuple((run, tuple(where)) for run, where in places.items())
     return SharedRun(replace(case, scene=(), steps=tuple(steps)), replace(runs[0], instead=()), found)

@@ -13,7 +13,7 @@ reads what it wrote, in the same session and under the same settings.
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -104,7 +104,7 @@ def frames_of(case: Case, run: Run) -> list[Frames]:
     protocol = protocol_of(run.modes)
     steps = list(case.all_steps)
     for position, sql in run.instead:
-        steps[position] = replace(steps[position], sql=sql)
+        steps[position] = steps[position].with_statement(sql)
     explain = EXPLAIN if run.explain else PLAN if run.plannings else ""
     frames = [_step_frames(step, protocol, explain) for step in steps]
     times = max(run.plannings, run.executions)

@@ -226,4 +226,4 @@ def _origins(oracle: str, seen: CaseObservation) -> Iterator[str]:
 def _statements(step: Step, sql: str) -> Iterator[Step]:
     """Yield the steps that replace one: a query, and statements around it, which reduction may drop."""
     for statement in pglast.split(sql):
-        yield Step(statement) if statement.startswith(_AROUND) else replace(step, sql=statement)
+        yield Step(statement) if statement.startswith(_AROUND) else step.with_statement(statement)

@@ -112,11 +112,11 @@ class CostPair(Pair):
         return f"{cost.name} of {ours:.4g} {cost.unit}", f"{cost.name} of {theirs:.4g} {cost.unit}"
 
     def _others(self, step: int) -> tuple[tuple[int, str], ...]:
-        """Return a replacement for each other query that has no parameters."""
+        """Return a replacement for each other query."""
         return tuple(
             (position, "SELECT")
             for position, each in enumerate(self.case.all_steps)
-            if position != step and each.kind is Kind.QUERY and not each.params
+            if position != step and each.kind is Kind.QUERY
         )
 
     def _finding(self, cost: Cost, step: int, pairs: Sequence[tuple[Node, Node]]) -> Finding:

@@ -1,6 +1,5 @@
 """Metamorphic relations: two variants of a case's queries that must return equal rows on one arm."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
@@ -18,7 +17,6 @@ SHORT_TIMEOUT: Final = Mode("short timeout", (("statement_timeout", "1500ms"),))
 # For relations between two replaced queries: the simple protocol reads all rows of both, also if the case's does not.
 SIMPLE_PROTOCOL: Final = Mode("simple protocol", SHORT_TIMEOUT.settings, Protocol.SIMPLE)
 _NOTHING: Final = "SELECT"
-_PARAMETER: Final = re.compile(r"\$\d+")
 T = TypeVar("T")
 _FLOATS: Final = frozenset({"700", "701"})  # type OIDs of float4 and float8, whose sums depend on the order of rows
 
@@ -138,8 +136,8 @@ class ArmRuns:
         return {position: each for position, each in items.items() if is_exact(query(each), (), inexact)}
 
     def variant(self, queries: Mapping[int, str], *modes: Mode) -> QueryVariant:
-        """Return the variant with these queries; other queries are empty, unless they fail or have parameters."""
-        empty = {position: _NOTHING for position in self._successful() if not self.case.all_steps[position].params}
+        """Return the variant with these queries; other queries are empty, unless they fail."""
+        empty = dict.fromkeys(self._successful(), _NOTHING)
         return QueryVariant(tuple(sorted((empty | dict(queries)).items())), modes or (SHORT_TIMEOUT,))
 
     def relations(
@@ -153,10 +151,11 @@ class ArmRuns:
         All of them share two runs. There is one relation for each name of a step.
         """
         usable = {
-            step: pair for step, pair in pairs.items() if all(self._uses_all_parameters(step, sql) for sql in pair)
+            step: pair
+            for step, pair in pairs.items()
+            # with settings a step is several statements, which cannot have parameters
+            if all(self._can_bind(step, sql, parameters=not settings) for sql in pair)
         }
-        if settings:  # with settings a step is several statements, which cannot have parameters
-            usable = {step: pair for step, pair in usable.items() if not self.case.all_steps[step].params}
         left, right = (
             self.variant({step: pair[side] for step, pair in usable.items()}, SIMPLE_PROTOCOL) for side in (0, 1)
         )
@@ -173,17 +172,18 @@ class ArmRuns:
 
     def relation_to_case(self, name: str, queries: Mapping[int, str], *modes: Mode) -> Iterator[MetamorphicRelation]:
         """Yield the relation between these queries and the case's own, if any can be executed."""
-        usable = {step: sql for step, sql in queries.items() if self._uses_all_parameters(step, sql)}
+        usable = {step: sql for step, sql in queries.items() if self._can_bind(step, sql)}
         if usable:
             yield MetamorphicRelation(name, frozenset(usable), QueryVariant(), self.variant(usable, *modes))
 
-    def _uses_all_parameters(self, step: int, sql: str) -> bool:
-        """Return whether a query uses all parameters of its step.
+    def _can_bind(self, step: int, sql: str, *, parameters: bool = True) -> bool:
+        """Return whether a query uses no parameters of its step, or, if it may have them, all of them.
 
-        The server cannot infer the types of unused ones.
+        With fewer places where they are used, the server could infer other types.
         """
         given = self.case.all_steps[step]
-        return not given.params or set(_PARAMETER.findall(sql)) == set(_PARAMETER.findall(given.sql))
+        used = given.used_parameters(sql)
+        return not used or (parameters and used == given.used_parameters(given.sql))
 
     def run(self, variant: QueryVariant, repetition: int = 0) -> Run:
         """Return the run of a variant."""

@@ -133,18 +133,12 @@ _IMMENSE: Final = (
 _IMMENSE_JOIN: Final = f"SELECT FROM ({_IMMENSE}) AS a FULL JOIN ({_IMMENSE}) AS b ON a.n = b.n"
 
 
-def _probe(case: Case, excess: Excess) -> Variation:
-    return Variation((), (_replacement(case, excess, _ONE_TUPLE),))
+def _probe(excess: Excess) -> Variation:
+    return Variation((), ((excess.step, _ONE_TUPLE),))
 
 
-def _immense_probe(case: Case, excess: Excess) -> Variation:
-    return Variation((AS_HASH_JOIN,), (_replacement(case, excess, _IMMENSE_JOIN),))
-
-
-def _replacement(case: Case, excess: Excess, join: str) -> tuple[int, str]:
-    """Return a join in place of the step. It has the parameters of the step, because the session binds these."""
-    numbers = range(1, len(case.all_steps[excess.step].params) + 1)
-    return excess.step, f"{join} WHERE TRUE" + "".join(f" OR ${number}::text IS NULL" for number in numbers)
+def _immense_probe(excess: Excess) -> Variation:
+    return Variation((AS_HASH_JOIN,), ((excess.step, _IMMENSE_JOIN),))
 
 
 def _node_at(observed: CaseObservation, excess: Excess) -> Node:
@@ -290,7 +284,7 @@ class _MemoryPair(Pair):
         ours, theirs = (_node_at(self._seen(arm), excess) for arm in (self.reference, self.suspect))
         if ours.get(PEAK, 0) + 1 < theirs.get(PEAK, 0) - memory_of_buckets(theirs):
             return False
-        probed = dict(plans(self._seen(self.reference, _probe(self.case, excess)))).get(excess.step)
+        probed = dict(plans(self._seen(self.reference, _probe(excess)))).get(excess.step)
         tables = (place.node for place in places(probed) if BUCKETS in place.node) if probed else ()
         return any(table[PEAK] * 1024 < table[BUCKETS] * POINTER for table in tables)
 
@@ -307,7 +301,7 @@ class _MemoryPair(Pair):
         ours, theirs = (_node_at(self._seen(arm), excess) for arm in (self.reference, self.suspect))
         if theirs.get(PEAK, 0) > larger_batch(min(node.get(BATCHES, 1) for node in (ours, theirs))):
             return False
-        probed = dict(plans(self._seen(self.reference, _immense_probe(self.case, excess)))).get(excess.step)
+        probed = dict(plans(self._seen(self.reference, _immense_probe(excess)))).get(excess.step)
         return probed is not None and counts_files(probed)
 
     def _is_divided_otherwise(self, excess: Excess) -> bool:
@@ -347,7 +341,7 @@ class _MemoryPair(Pair):
             yield self._run(self.suspect, _MEASURING)
         for excess in peaks:
             for probe in (_probe, _immense_probe):
-                yield self._run(self.reference, probe(self.case, excess))
+                yield self._run(self.reference, probe(excess))
 
     def _salted_runs(self, suspected: Excesses) -> Iterator[Run]:
         """Yield the runs under the next salt for each excess that no earlier run refutes."""

@@ -3,10 +3,14 @@
 Its content is a function of generator, seed and index. A case of a source also depends on the source's database.
 """
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
 from oracles.model.mode import Mode
+
+_PARAMETER: Final = re.compile(r"\$(\d+)")
 
 
 class Kind(StrEnum):
@@ -41,6 +45,20 @@ class Step:
     may_fail: bool = False  # an error is expected here, or follows from an expected one
     tags: tuple[str, ...] = ()  # workload paths that this step should exercise; counted in the display
     same_rows: SameRows | None = None  # a report about this query and the step before
+
+    def used_parameters(self, sql: str) -> list[int]:
+        """Return the numbers of the step's parameters that a statement uses, in ascending order."""
+        return sorted({int(number) for number in _PARAMETER.findall(sql)} & set(range(1, len(self.params) + 1)))
+
+    def with_statement(self, sql: str) -> "Step":
+        """Return the step with another statement, and only with the parameters that this one uses.
+
+        They are numbered anew, because the server cannot infer the types of unused ones.
+        """
+        used = self.used_parameters(sql)
+        numbers = {str(old): f"${new}" for new, old in enumerate(used, start=1)}
+        renumbered = _PARAMETER.sub(lambda found: numbers.get(found[1], found[0]), sql)
+        return replace(self, sql=renumbered, params=tuple(self.params[number - 1] for number in used))
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,7 @@ def _tables(case: Case) -> dict[int, str]:
     steps = case.all_steps
     for position, (step, behind) in enumerate(pairwise(steps), start=1):
         analyzed = _ANALYZE.fullmatch(step.sql)
-        if analyzed and behind.kind is Kind.QUERY and not behind.params:
+        if analyzed and behind.kind is Kind.QUERY:
             found[position] = analyzed[1]
     return found
 

@@ -73,7 +73,7 @@ def test_explain_gives_the_plan_under_each_protocol(observe: Observe, protocol: 
 
 @pytest.mark.parametrize("protocol", Protocol)
 def test_a_run_may_have_another_query_instead(observe: Observe, protocol: Protocol) -> None:
-    steps = (query("SELECT n FROM numbers"), query("SELECT 7"), query("SELECT 1"))
+    steps = (query("SELECT n FROM numbers WHERE n <> $1", "3"), query("SELECT 7"), query("SELECT 1"))
     instead = ((1, "SELECT 8"), (3, "SELECT"))  # positions count the scene
     observed = observe(*steps, modes=(PROTOCOLS[protocol],), scene=NUMBERS, instead=instead)
     assert set(values(observed)) == {"8"}

@@ -61,7 +61,7 @@ def _edited(rng: random.Random, step: Step, steps: tuple[Step, ...]) -> Step:
     sql = printed(tree)
     if not sql or not _is_comparable(sql, steps):
         return step
-    return replace(step, sql=sql, ordered=False, may_fail=True, tags=(EDITED,))
+    return replace(step.with_statement(sql), ordered=False, may_fail=True, tags=(EDITED,))
 
 
 def _is_comparable(sql: str, steps: Sequence[Step]) -> bool:

@@ -178,7 +178,8 @@ def restated(step: Step, sql: str) -> Step | None:
     before, after = tree_of(step.sql), tree_of(sql)
     if _chances(after) > _chances(before):
         return None
-    return replace(step, sql=sql, ordered=step.ordered and isinstance(after, ast.SelectStmt) and is_total(after))
+    ordered = step.ordered and isinstance(after, ast.SelectStmt) and is_total(after)
+    return replace(step.with_statement(sql), ordered=ordered)
 
 
 def _chances(tree: Any) -> int:

@@ -1,6 +1,7 @@
 """Tests of passes on syntax trees: statements are reduced to their necessary parts."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -100,6 +101,21 @@ def test_a_long_query_is_reduced_to_its_necessary_parts() -> None:
 )
 def test_unnecessary_parts_of_queries_are_dropped(sql: str, needed: tuple[str, ...], left: str) -> None:
     assert pruned(sql, lambda tried: all(word in tried for word in needed)) == left
+
+
+def test_parameters_are_dropped_with_the_parts_that_use_them() -> None:
+    step = Step("SELECT a FROM t WHERE b = $1 AND c = $2", Kind.QUERY, params=("8", "9"))
+    assert step.with_statement("SELECT a FROM t WHERE c = $2") == replace(
+        step, sql="SELECT a FROM t WHERE c = $1", params=("9",)
+    )
+    left = reduce(
+        Case("g", (), (step,)),
+        lambda tried: bool(tried.steps) and "c = $" in tried.steps[0].sql and tried.steps[0].params[-1:] == ("9",),
+        seconds=60,
+        replay="",
+        passes=(prune_queries,),
+    )
+    assert left.case.steps == (replace(step, sql="SELECT 1 WHERE c = $1", params=("9",)),)
 
 
 @pytest.mark.parametrize(
