@@ -2,7 +2,7 @@
 
 A difference must be confirmed. The case is executed again on both arms, and on the reference under other plans. If the
 reference differs from itself in the same way, the difference is no evidence against the suspect: the verdict is
-unstable, with both results of the reference. If the suspect does not repeat the difference, up to 30 more runs of each
+unstable, with both results of the reference. If the suspect does not repeat the difference, up to 29 more runs of each
 arm decide, because a race in the suspect is a bug, and few runs may show it.
 
 Ways to differ are the compared properties, and also kinds of errors and messages. A reference that raises an error
