@@ -28,7 +28,7 @@ def test_corpus_reaches_all_decisions(harness: Harness) -> None:
         ("pgfdw_add_remote_table", "blocks <= 0"),
         ("pgfdw_finish_remote_size", "size->unknown"),
         ("pgfdw_finish_remote_size", "size->live_rows >= 0"),
-        ("pgfdw_wants_count", "size->doubtful"),
+        ("is_size_uncertain", "size->doubtful"),
         ("pgfdw_count_fraction", "size->blocks <= MIN_SAMPLE_BLOCKS"),
         ("pgfdw_choose_sample", "size->rows <= target"),
         ("pgfdw_choose_sample", "size->guessed"),

@@ -101,6 +101,13 @@ count(Input *input, PgFdwRemoteSize *size, Relation rel)
 	size->counted = true;
 }
 
+/* Is there a number of rows that a fraction may be derived from? */
+static bool
+is_size_known(const PgFdwRemoteSize *size)
+{
+	return !size->guessed && (size->counted || (size->rows >= 0 && !size->doubtful));
+}
+
 static void
 check_form(const PgFdwRemoteSize *size, PgFdwSampling method, const PgFdwSample *sample)
 {
@@ -108,8 +115,10 @@ check_form(const PgFdwRemoteSize *size, PgFdwSampling method, const PgFdwSample 
 
 	if (tablesample != NULL && !size->tablesample)
 		fatal("TABLESAMPLE of what has none");
-	if (sample->limit > 0 && (!size->guessed || pgfdw_sample_fraction(sample) < 1))
+	if (sample->limit > 0 && (is_size_known(size) || pgfdw_sample_fraction(sample) < 1))
 		fatal("a limit where a number of rows is known");
+	if (sample->limit == 0 && size->guessed && method != PGFDW_SAMPLING_OFF)
+		fatal("no limit, by a guess");
 	if (sample->limit > 0 || pgfdw_sample_fraction(sample) >= 1)
 		return;
 	if (method == PGFDW_SAMPLING_OFF)
@@ -179,6 +188,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	collect(&input, &remote);
 
 	check_size_sql(rel, versions[byte(&input) % lengthof(versions)], byte(&input) % 2);
+	if (pgfdw_wants_count(&remote, method, targrows) && method == PGFDW_SAMPLING_RANDOM)
+		fatal("TABLESAMPLE for counting, by random");
 	if (pgfdw_wants_count(&remote, method, targrows))
 		count(&input, &remote, rel);
 	else if (remote.rows < 0)
