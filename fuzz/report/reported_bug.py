@@ -119,7 +119,7 @@ class ReportedBug:
 
     @property
     def cause(self) -> str:
-        """Return the name of the patch to blame if it is known, else what is known of it; for tables."""
+        """Return a short text for tables: the patch to blame, or the whole text of the blame if it is not one patch."""
         return self.patches[0] if len(self.patches) == 1 else self.blame
 
     @property

@@ -246,9 +246,9 @@ def _request_deviation(found: Analysis, request: RequestedSample) -> Deviation:
     if found.method is None:
         return NO_DEVIATION
     few = found.rows * _SURELY <= found.wanted
-    all_rows = request.everything or found.rows <= request.limit
     if found.method == _OFF or (found.current and few):
-        return NO_DEVIATION if all_rows else Deviation(0.0, f"everything, by {found.method}", str(request))
+        whole = request.everything or (found.method != _OFF and request.limit >= max(found.rows, 1))
+        return NO_DEVIATION if whole else Deviation(0.0, f"everything, by {found.method}", str(request))
     if not found.current or found.rows < _SURELY * found.wanted:
         return NO_DEVIATION
     forms = _FORMS.get(found.method)

@@ -58,8 +58,9 @@ def make_list(rng: random.Random, table: CopyTable, count: int) -> Layout:
 def make_range(rng: random.Random, table: CopyTable, count: int) -> Layout:
     """Return range partitions of nine keys each, and perhaps a default partition."""
     other = chance(rng, 60)
-    least = pick(rng, (0, 10 - 10 * count))  # The first or the last one has 0, as which a forgotten NULL is compared.
-    # Keys that end in 9, or in 1 below 0, are in the default partition, or refused.
+    # The first or the last partition contains 0: code that does not test for NULL compares a NULL key as 0.
+    least = pick(rng, (0, 10 - 10 * count))
+    # The key 9 of each ten, counted from `least`, is in the default partition, or refused.
     statements = _children(table, count, f"FOR VALUES FROM ({least} + %1$s0) TO ({least} + %1$s9)")
     keys: tuple[int | None, ...] = tuple(least + 10 * number + rng.randrange(9) for number in range(count))
     if other:

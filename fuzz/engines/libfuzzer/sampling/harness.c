@@ -91,10 +91,12 @@ check_fraction(const char *what, double fraction)
 
 /* Count rows in some blocks; any count is possible. */
 static void
-count(Input *input, PgFdwRemoteSize *size, Relation rel)
+count(Input *input, PgFdwRemoteSize *size, Relation rel, PgFdwSampling method)
 {
 	double		fraction = pgfdw_count_fraction(size);
 
+	if (method == PGFDW_SAMPLING_RANDOM)
+		fatal("TABLESAMPLE for counting, by random");
 	check_fraction("the fraction of blocks to count in", fraction);
 	check_count_sql(rel, fraction);
 	size->rows = rint(floor(number(input)) / fraction);
@@ -188,10 +190,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	collect(&input, &remote);
 
 	check_size_sql(rel, versions[byte(&input) % lengthof(versions)], byte(&input) % 2);
-	if (pgfdw_wants_count(&remote, method, targrows) && method == PGFDW_SAMPLING_RANDOM)
-		fatal("TABLESAMPLE for counting, by random");
 	if (pgfdw_wants_count(&remote, method, targrows))
-		count(&input, &remote, rel);
+		count(&input, &remote, rel, method);
 	else if (remote.rows < 0)
 		remote.rows = -1;		/* unknown, but few, so all are read */
 	pgfdw_choose_sample(&remote, method, targrows, at_most, &sample);
