@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from fuzz.campaign.counters import Counters, ProgressPoint, is_sample_due, sample_of
 from fuzz.campaign.database import outlasted
-from fuzz.campaign.known import known_fault
+from fuzz.campaign.known import fault_of
 from fuzz.campaign.pool import Done, LostJob, Workers
 from fuzz.campaign.schedule import (
     Job,
@@ -38,6 +38,7 @@ TRIES = 3  # a job is given up when it has killed so many workers, a case when t
 OUTAGES = 20  # consecutive ranges without a single case after which the campaign ends
 CPU_INTERVAL = 2.0  # seconds between readings of the servers' CPU time, which needs /proc for each process
 USAGE_INTERVAL = 30.0  # seconds between readings of memory and disk space, which needs all files of the servers
+KNOWN = "  a known fault"
 TICK = 0.25  # seconds between readings of the clock
 RECORDING = 0.05  # maximum share of the time for which the campaign waits for the store to record ranges
 LONGEST_PAUSE = 10.0  # seconds between two records, without new ranges, or after a store that did not answer
@@ -142,7 +143,7 @@ class Campaign:
     def _read_findings(self) -> None:
         """Read all findings, and those that are no known faults."""
         self._findings = self._store.findings()
-        self._new_findings = [each for each in self._findings if known_fault(each.finding, self._known) is None]
+        self._new_findings = [each for each in self._findings if not self._is_known(each)]
 
     def _fill(self) -> None:
         self._fill_reductions(at_once=1)  # the other workers continue fuzzing
@@ -173,8 +174,19 @@ class Campaign:
         elif isinstance(ended.result, ReductionResult):
             self._environment.say(ended.result.note)
             self._read_findings()
+            self._make_room(ended.job)
         elif isinstance(ended.result, RetryResult):
             self._take_retry(ended.result)
+
+    def _make_room(self, job: Job) -> None:
+        """Let another finding be reduced if this one turned out to be a known fault."""
+        for each in self._findings:
+            if isinstance(job, Reduction) and each.finding.fingerprint == job.fingerprint and self._is_known(each):
+                self._environment.say(KNOWN)
+                self._reducing -= 1
+
+    def _is_known(self, found: StoredFinding) -> bool:
+        return fault_of(found, self._known) is not None
 
     def _take_retry(self, result: RetryResult) -> None:
         if result.note:
@@ -247,8 +259,8 @@ class Campaign:
         for each in self._findings:
             if each.finding.fingerprint in found:
                 self._environment.say(f"finding {each.finding.fingerprint}: {each.finding.summary}")
-                if known_fault(each.finding, self._known):
-                    self._environment.say("  a known fault")
+                if self._is_known(each):
+                    self._environment.say(KNOWN)
                 elif self._reducing < REDUCTIONS:
                     self._reducing += 1
                     self._to_reduce.append(each.finding.fingerprint)

@@ -20,7 +20,7 @@ from fuzz.campaign.bug_history import CampaignRun
 from fuzz.campaign.catalog import all_campaigns, opened, unless_unreadable
 from fuzz.campaign.counters import Counters, sample_of
 from fuzz.campaign.database import home
-from fuzz.campaign.known import KnownFault, known_fault
+from fuzz.campaign.known import KnownFault, fault_of
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.postgresql import shared
 from fuzz.errors import CaseError
@@ -90,7 +90,7 @@ def next_plan(plan: Plan, runs: Sequence[CampaignRun], arms: ArmOptions, minutes
         found.finding.fingerprint: KnownFault(found.finding.fingerprint, link=f"campaign {run.number}")
         for run in reversed(runs)
         for found in run.findings
-        if found.reduced and known_fault(found.finding, plan.known) is None
+        if found.reduced and fault_of(found, plan.known) is None
     }
     seed = max([plan.seed, *(run.plan.seed + 1 for run in runs)])
     known = (*plan.known, *(faults[fingerprint] for fingerprint in sorted(faults)))

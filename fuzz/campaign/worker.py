@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from fuzz import store_url, workdir
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.database import outlasted
-from fuzz.campaign.known import marked
+from fuzz.campaign.known import corrections_of, marked
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.reach import reach
 from fuzz.campaign.schedule import Job, Range, RangeResult, Reduction, ReductionResult, Result, Retry, RetryResult
@@ -199,7 +199,7 @@ class _Worker:
         self._name = f"w{number}"
         self._stop = stop
         self._store = store
-        self._triage = Triage(work.options, work.records, self._store)
+        self._triage = Triage(work.options, work.records, self._store, corrections_of(self._store.plan.known))
         self._assigned = assignments(all_oracles(), work.arms)
         self._arms = tuple(arm.name for arm in work.arms)
         self._features = features_of(work.arms)

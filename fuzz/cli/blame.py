@@ -1,6 +1,7 @@
 """`pgduel blame`: the patch that causes a finding."""
 
 from fuzz.campaign.catalog import opened
+from fuzz.campaign.known import SHIPPED, corrections_of, read_known
 from fuzz.cli import options
 from fuzz.cli.app import app, say, write_json
 from fuzz.cli.reported_finding import Named, progress, reported_finding
@@ -11,6 +12,7 @@ from fuzz.report.terminal import display
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
 from fuzz.triage.blame import blame_search
+from fuzz.triage.correction import with_correction
 from fuzz.triage.triage import note
 
 
@@ -45,6 +47,8 @@ def blame(
             if not smallest.shown:
                 raise CaseError(f"finding {reported.fingerprint} {smallest.how_often}: there is nothing to blame")
             found = blame_search(smallest, there.arms, shown.progress).blame(there.facts)
+            known = corrections_of(read_known(SHIPPED))
+            found = with_correction(found, smallest, there.arms, known, shown.progress)
     if reported.campaign is not None:
         with opened(reported.campaign, progress.say) as store:
             store.record_blame(reported.fingerprint, found)

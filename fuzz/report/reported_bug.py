@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from fuzz.campaign.bug_history import BugHistory, BugStatus
-from fuzz.campaign.known import KnownFault, known_fault
+from fuzz.campaign.known import KnownFault, fault_of, known_fault
 from fuzz.campaign.store import HarnessFinding, SpecFinding
 from fuzz.errors import CaseError
 from fuzz.report.forms.form import title_of
@@ -139,7 +139,7 @@ def reported_bug(
     """Return a bug as reports have it. `replay` returns the command that replays a finding."""
     found = bug.findings[0]
     finding, case = found.least.finding, found.least.case
-    fault = known_fault(found.finding, known)
+    fault = fault_of(found, known)
     return ReportedBug(
         key=bug.key,
         fingerprint=found.finding.fingerprint,

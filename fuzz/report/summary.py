@@ -12,7 +12,7 @@ from fuzz import documents, workdir
 from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.counters import NO_PLANS, Counters, Plans, complaints, nested
 from fuzz.campaign.harnesses import NAME as HARNESS
-from fuzz.campaign.known import KnownFault, known_fault
+from fuzz.campaign.known import KnownFault, fault_of
 from fuzz.campaign.stop import INTERRUPTED
 from fuzz.campaign.store import Store
 from fuzz.report.console import Console, plain
@@ -50,7 +50,7 @@ class Summary:
     @property
     def new_findings(self) -> list[StoredFinding]:
         """Return the findings that are no known faults."""
-        return [found for found in self.findings if known_fault(found.finding, self.known) is None]
+        return [found for found in self.findings if fault_of(found, self.known) is None]
 
     @property
     def conclusion(self) -> str:
@@ -108,7 +108,7 @@ class Summary:
 
     def finding_json(self, found: StoredFinding) -> dict[str, Any]:
         """Return the data of one finding for `--json`."""
-        fault = known_fault(found.finding, self.known)
+        fault = fault_of(found, self.known)
         return {
             "fingerprint": found.finding.fingerprint,
             "oracle": found.finding.oracle,
@@ -146,7 +146,7 @@ class Summary:
 
     def cases_of(self, fault: KnownFault) -> int:
         """Return the number of cases that showed a known fault."""
-        return sum(found.count for found in self.findings if known_fault(found.finding, self.known) is fault)
+        return sum(found.count for found in self.findings if fault_of(found, self.known) is fault)
 
     def replay_command(self, found: StoredFinding) -> str:
         """Return the command that replays the finding."""

@@ -36,6 +36,7 @@ class Blame:
     series: tuple[str, ...]  # names of its patches
     tried: tuple[tuple[int, bool], ...]  # (number of patches, whether they showed the finding), ascending
     settings: str = ""
+    correction: str = ""  # name of the known fault's correction that hides the finding
 
     @property
     def first(self) -> int | None:
@@ -62,6 +63,8 @@ class Blame:
     @property
     def key(self) -> str:
         """Return a key that is equal for findings with the same cause to blame, also after a rebase."""
+        if self.correction:
+            return self.correction
         if self.settings and not self.patches:
             return SETTINGS
         if self.first == 0:
@@ -70,6 +73,8 @@ class Blame:
 
     def __str__(self) -> str:
         """Return the patch to blame as text, with doubts."""
+        if self.correction:
+            return f"a known fault of all arms, which {self.correction} corrects"
         if self.settings and not self.tried:
             return f"no patch, both arms are one build and differ only in settings ({self.settings})"
         if self.first is None:
@@ -162,7 +167,7 @@ class BlameSearch:
             return Blame(self.suspect.name, tuple(facts[self.suspect.name]["series"]), (), differing)
         alone = self.reference.name == self.suspect.name
         blamed, tried = series_to_blame(
-            partial(self._tried, self.suspect, self._on_suspect),
+            partial(self._tried, self.suspect, self.shows_with),
             None if alone else partial(self._tried, self.reference, self._on_other),
         )
         arm = (self.suspect, self.reference)[blamed]
@@ -183,7 +188,8 @@ class BlameSearch:
     def _may_try(self, arm: Arm, length: int) -> bool:
         return not self.built_only or find_build(arm.trees[length], arm.build.flavor) is not None
 
-    def _on_suspect(self, length: int) -> bool:
+    def shows_with(self, length: int) -> bool:
+        """Return whether the suspect shows it with so many of its patches. Raises BuildError, ServerError."""
         with self._shortened(self.suspect, length) as suspect:
             return self._shows([suspect] if self.reference.name == self.suspect.name else [self.reference, suspect])
 

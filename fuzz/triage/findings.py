@@ -42,7 +42,7 @@ class StoredFinding:
     @property
     def blamed_on_base(self) -> bool:
         """Return whether the base without any patch shows it."""
-        return self.blame is not None and self.blame.key == UPSTREAM
+        return self.blame is not None and (self.blame.key == UPSTREAM or bool(self.blame.correction))
 
 
 def untriaged(findings: Sequence[StoredFinding]) -> list[StoredFinding]:
@@ -67,13 +67,16 @@ def bug_key(found: StoredFinding) -> str:
     """Return 12 hexadecimal digits, equal for findings of one bug.
 
     They depend on the oracle, the origin in the reduced case, and the patch to blame on any arm. The origin is, for
-    example, an assertion's site or the kinds of plan nodes. A finding that is not reduced is a bug of its own.
+    example, an assertion's site or the kinds of plan nodes. A finding that is not reduced is a bug of its own. Findings
+    that one correction hides are one bug, whatever their oracles.
     """
     if not found.reduced or not found.least.shown:
         return found.finding.fingerprint
     blame = "" if found.blame is None else found.blame.key
     finding = found.least.finding
-    return hashlib.sha256("\0".join((finding.oracle, finding.origin, blame)).encode()).hexdigest()[:12]
+    corrected = found.blame is not None and bool(found.blame.correction)
+    parts = (blame,) if corrected else (finding.oracle, finding.origin, blame)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
 
 def bugs(findings: Sequence[StoredFinding]) -> tuple[Bug, ...]:

@@ -22,7 +22,9 @@ from fuzz import workdir
 from fuzz.errors import PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.servers.arm import Arm
+from fuzz.servers.series import Patch
 from fuzz.triage.blame import Blame, blame_search
+from fuzz.triage.correction import with_correction
 from fuzz.triage.findings import StoredFinding
 from fuzz.triage.interestingness import FindingCheck, InterestingnessTest, QuestionTimeout, ReducedCase, same_arms
 from fuzz.triage.reduction.problem import SECONDS
@@ -63,6 +65,7 @@ class Triage:
     options: str  # command-line options with which `pgduel replay` opens the same arms
     records: Mapping[str, Any]  # arm → its build, base and series
     log: Log
+    corrections: Sequence[Patch] = ()  # of known faults
 
     def write(self, found: StoredFinding) -> StoredFinding:
         """Write the script of the smallest known case, and return the finding with its path. Raises StorageError."""
@@ -147,7 +150,7 @@ class Triage:
         return path
 
     def blame(self, found: StoredFinding, smallest: ReducedCase, arms: Sequence[Arm]) -> Blame:
-        """Return the patch to blame without new builds, and note it in the script.
+        """Return the patch to blame without builds of other prefixes, and note it in the script.
 
         The whole case is tried if the smallest one does not show the finding again, which may depend on the contents
         of shared buffers. Raises BuildError, ServerError, StorageError.
@@ -157,6 +160,7 @@ class Triage:
             blame = blame_search(known, arms, lambda line: None, built_only=True).blame(self.records)
             if blame.first is not None or not blame.tried:
                 break
+        blame = with_correction(blame, smallest, arms, self.corrections)
         if found.reproducer is not None:
             note(found.reproducer, _notes(smallest, blame))
         return blame

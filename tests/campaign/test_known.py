@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.campaign.known import SHIPPED, KnownFault, known_fault, marked, read_known
+from fuzz.campaign.known import SHIPPED, KnownFault, corrections_of, fault_of, known_fault, marked, read_known
 from fuzz.errors import CaseError
+from fuzz.servers.series import Patch
+from fuzz.triage.blame import Blame
+from fuzz.triage.findings import StoredFinding, bug_key
+from fuzz.triage.interestingness import ReducedCase
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import UNDER_PLAN, Finding
 
@@ -54,10 +58,29 @@ def test_a_fault_of_a_statement_is_known_whatever_the_literals_and_the_oracle() 
     assert marked(replace(on_all, step=None), case, [fault]).step is None
 
 
+def test_a_fault_with_a_correction_is_one_that_the_correction_hides(tmp_path: Path) -> None:
+    (tmp_path / "0001-fix.patch").write_text("a patch")
+    (fault,) = read_known(written(tmp_path, "[[known]]\ncorrection = '0001-fix.patch'"))
+    assert str(fault) == "0001-fix.patch"
+    assert corrections_of([fault, KnownFault("abc")]) == (Patch("0001-fix.patch", b"a patch"),)
+    blame = Blame("master", (), ((0, True),))
+    found = StoredFinding(FINDING, "1/g/0", Case("g", (), ()), 1, None, reduced=True, blame=blame)
+    assert fault_of(found, [fault]) is None
+    hidden = replace(found, blame=replace(blame, correction="0001-fix.patch"))
+    assert fault_of(hidden, [KnownFault("abc"), fault]) is fault
+    assert hidden.blamed_on_base
+    assert bug_key(replace(hidden, smallest=shown("result"))) == bug_key(replace(hidden, smallest=shown("tlp")))
+
+
+def shown(oracle: str) -> ReducedCase:
+    return ReducedCase(Case("g", (), ()), replace(FINDING, oracle=oracle), 1, 1)
+
+
 def test_faults_of_the_corpus_are_known_if_all_arms_have_them() -> None:
     shipped = read_known(SHIPPED)
     for fault in shipped:
-        assert (SHIPPED.parent / f"{fault.reproducer}.sql").exists()
+        assert fault.correction or fault.reproducer
+        assert not fault.reproducer or (SHIPPED.parent / f"{fault.reproducer}.sql").exists()
     crash = next(fault for fault in shipped if fault.oracle == "crash")
     found = replace(FINDING, oracle="crash", origin=crash.origin, arms=("master", "master"))
     assert known_fault(found, shipped) is crash
@@ -90,6 +113,8 @@ def test_a_fault_is_expected_until_a_version_or_a_date(until: str, *, expected: 
         ("[[known]]\noracle = 'absent'\norigin = 'x'", "no oracle is called 'absent'"),
         ("[[known]]\nstatement = 'no SQL'", "statement cannot be parsed"),
         ("[[known]]\nstatement = 'SELECT 1'\nfingerprint = 'a'", "fault 1: write fingerprint"),
+        ("[[known]]\ncorrection = 'absent.patch'", "absent.patch (No such file or directory); name the patch"),
+        ("[[known]]\ncorrection = '.'\nfingerprint = 'a'", "cannot read"),
         ("[[known]]\nfingerprnt = 'x'", "no key is called 'fingerprnt'"),
         ("[[known]]\nfingerprint = 1", "all values are texts"),
         ("[[known]]\nfingerprint = 'a'\nuntil = 'soon'", "until is a version such as 17.12 or a date"),
