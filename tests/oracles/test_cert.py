@@ -14,19 +14,29 @@ NARROW = "pgduel_narrow0"
 Estimate = Callable[[str, Run], int]
 
 
-def plan(estimate: Estimate, run: Run) -> Observation:
-    """Return the plan of the combined statement; `estimate` returns the expected rows of each part."""
+def plan(estimate: Estimate, run: Run, scanned: str = "a") -> Observation:
+    """Return the plan of the combined statement; `estimate` returns the expected rows of each part.
+
+    `scanned` is the table in the restricted queries.
+    """
     parts = [
-        {"Node Type": "Seq Scan", "Plan Rows": estimate(name, run), "Subplan Name": f"CTE {name}"}
+        {
+            "Node Type": "Seq Scan",
+            "Relation Name": scanned if "narrow" in name else "a",
+            "Plan Rows": estimate(name, run),
+            "Subplan Name": f"CTE {name}",
+        }
         for name in (f"pgduel_{side}{number}" for number in range(3) for side in ("wide", "narrow"))
     ]
     return replace(ok(), plan={"Plan": {"Node Type": "Append", "Plan Rows": 6, "Plans": parts}})
 
 
-def duel(estimate: Estimate, tested: Case = CASE, rows: Observation | None = None) -> tuple[Verdict, ...]:
+def duel(
+    estimate: Estimate, tested: Case = CASE, rows: Observation | None = None, scanned: str = "a"
+) -> tuple[Verdict, ...]:
     def respond(run: Run) -> CaseObservation:
         if run.plannings:
-            return seen(plan(estimate, run))
+            return seen(plan(estimate, run, scanned))
         return seen(rows or ok("1"))
 
     return judged(Cert(), tested, respond)
@@ -41,7 +51,10 @@ def test_a_restriction_with_more_expected_rows_is_a_finding() -> None:
     verdicts = duel(lambda name, run: 11 if name == NARROW and run.arm == "patched" else 10)
     found = finding(verdicts[:1])
     assert (found.oracle, found.arms, found.step) == ("cert", ("master", "patched"), 0)
-    assert found.summary == "step 0: 11 rows are expected, 10 without the restriction: one more condition"
+    assert (
+        found.summary
+        == "step 0: 11 rows are expected, at most 10 rows without the restriction: one more condition"
+    )
     assert [each.planned for each in found.evidence] == [True, True]
     assert found.evidence[1].sql == "SELECT 1 FROM a WHERE (a.x <> 1) AND a.x IS NOT NULL"
 
@@ -59,6 +72,13 @@ def test_estimates_of_at_most_one_row_are_no_finding() -> None:
 def test_estimates_that_differ_once_are_unstable() -> None:
     verdicts = duel(lambda name, run: 11 if name == NARROW and not run.repetition else 10)
     assert isinstance(verdicts[0], Unstable)
+
+
+def test_a_restriction_that_leaves_more_partitions_is_a_doubt() -> None:
+    doubt, *_ = duel(lambda name, run: 11 if name == NARROW else 10, scanned="b")
+    assert doubt == Inconclusive(
+        "one more condition: with the restriction, more partitions are scanned", 0, ("at most 10 rows", "11 rows")
+    )
 
 
 def test_extended_statistics_may_be_more_exact() -> None:
