@@ -214,7 +214,7 @@ def print_summary(console: Console, summary: Summary, *, verbose: bool = False) 
         _print_bug(console, summary, bug)
     for fault in summary.known:
         cases = summary.cases_of(fault)
-        if cases or not fault.reproducer:
+        if cases or not (fault.reproducer or fault.correction):
             console.say(_known_line(fault, cases))
     console.print(_oracles(summary))
     if verbose:

@@ -55,7 +55,7 @@ def test_a_finding_that_a_correction_hides_is_its_fault(upstream: Arm) -> None:
     assert with_correction(BLAME, smallest, [upstream], [other_version], print) == BLAME
 
 
-@pytest.mark.long
+@pytest.mark.long(group="corrections")
 @pytest.mark.parametrize("name", [name for name in PATCHES if (SHIPPED.parent / name).with_suffix(".sql").exists()])
 def test_each_shipped_correction_hides_its_reproducer(upstream: Arm, name: str) -> None:
     smallest = measured(upstream, Path(name).stem)
