@@ -3,6 +3,7 @@
 import random
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -11,7 +12,7 @@ from fuzz.execution.modes import composed
 from fuzz.execution.modes.roles import ORDINARY, may_be_ordinary
 from fuzz.generators.choices import Stream, begin, chance, pick
 from fuzz.generators.generator import Generator, Scale
-from fuzz.sources.source import Source, SourceContext
+from fuzz.sources.source import LostServer, Source, SourceContext
 from fuzz.sources.workloads import workload_named
 from oracles.model.case import Case, CaseId, Step
 from oracles.model.feature import Feature
@@ -30,8 +31,20 @@ def case_of(
 
     The arms' features determine only the settings of the mode that forces features.
 
+    If a source loses the server twice, the case is what the server received, so that all arms execute it, and oracles
+    judge it. The first loss may be due to the case of another session.
+
     Raises CaseError for an unknown generator or mode, or a source without a target; also the source's own errors.
     """
+    with suppress(LostServer):
+        return _case_of(case_id, scale, target, features)
+    try:
+        return _case_of(case_id, scale, target, features)
+    except LostServer as lost:
+        return Case(case_id.generator, lost.scene, lost.steps)
+
+
+def _case_of(case_id: CaseId, scale: Scale, target: SourceContext | None, features: Sequence[Feature]) -> Case:
     rng = random.Random(str(case_id))
     workload = workload_named(case_id.generator, target)
     if isinstance(workload, Source) and (turn := _turn(workload, case_id)):

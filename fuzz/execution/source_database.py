@@ -1,18 +1,21 @@
 """Source database: the reference arm as the context of a source, with a database of the source's own."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import psycopg
+from psycopg.abc import Params
+from psycopg.sql import Composable
 
 from fuzz.errors import CaseError, ServerError, first_line
+from fuzz.execution.exchanges import run_exchanges
 from fuzz.execution.session import SEARCH_PATH
-from fuzz.execution.worker_database import WorkerDatabase
+from fuzz.execution.worker_database import RECOVERY_SECONDS, WorkerDatabase
 from fuzz.servers.arm import Arm
 from fuzz.servers.sessions import session
-from fuzz.sources.source import UserInput
+from fuzz.sources.source import LostServer, UserInput
 from oracles.model.case import Step
 
 
@@ -41,21 +44,30 @@ class SourceDatabase:
     def session(self, scene: Sequence[Step]) -> Iterator[psycopg.Connection[Any]]:
         """Enter a session in which the scene has been executed.
 
-        Raises ServerError, also if the server is lost meanwhile.
+        Raises ServerError. If the server is lost meanwhile, waits until it is there again, and raises LostServer.
         """
+        worker_db = self._new_database()
+        received: list[str] = []
+        losses: list[Exception] = []
+        try:
+            with session(self._address(worker_db), autocommit=True) as connection, _noted_loss(connection, losses):
+                for step in (Step("CREATE SCHEMA duel"), *scene):
+                    _execute(connection, step)
+                connection.cursor_factory = _recording(received)
+                yield connection
+        except psycopg.OperationalError as error:
+            words = f"arm {self._arm.name} was lost while a source used it: {first_line(str(error))}"
+            if not losses:
+                raise ServerError(words) from error
+            _await_server(worker_db)
+            raise LostServer(words, scene, [Step(sql, may_fail=True) for sql in received]) from error
+
+    def _new_database(self) -> WorkerDatabase:
         if self._worker_db is None:
             self._worker_db = WorkerDatabase(self._arm, self._worker)
         else:
             self._worker_db.renew()
-        try:
-            with session(self._address(self._worker_db), autocommit=True) as connection:
-                for step in (Step("CREATE SCHEMA duel"), *scene):
-                    _execute(connection, step)
-                yield connection
-        except psycopg.OperationalError as error:
-            raise ServerError(
-                f"arm {self._arm.name} was lost while a source used it: {first_line(str(error))}"
-            ) from error
+        return self._worker_db
 
     def _address(self, worker_db: WorkerDatabase) -> dict[str, Any]:
         options = f"-c search_path={SEARCH_PATH}"
@@ -66,6 +78,42 @@ class SourceDatabase:
         if self._worker_db is not None:
             self._worker_db.close()
         self._worker_db = None
+
+
+def _await_server(worker_db: WorkerDatabase) -> None:
+    """Wait until a lost server makes databases again. Raises ServerError.
+
+    The first time, it may answer before it notices that a process of it has died.
+    """
+    with suppress(ServerError):
+        run_exchanges([worker_db.recover()], RECOVERY_SECONDS)
+        worker_db.renew()
+        return
+    run_exchanges([worker_db.recover()], RECOVERY_SECONDS)
+    worker_db.renew()
+
+
+@contextmanager
+def _noted_loss(connection: psycopg.Connection[Any], losses: list[Exception]) -> Iterator[None]:
+    """Add an error that ends the connection to `losses`. Closed by its own context, it does not count as broken."""
+    try:
+        yield
+    except psycopg.OperationalError as error:
+        losses += [error] if connection.broken else []
+        raise
+
+
+def _recording(received: list[str]) -> type[psycopg.Cursor[Any]]:
+    """Return a class of cursors that note statements. Those with parameters are the sources' own queries."""
+
+    class Recording(psycopg.Cursor[Any]):
+        def execute(self, query: Any, params: Params | None = None, **options: Any) -> Self:
+            if params is None:
+                text = query.as_string(self) if isinstance(query, Composable) else query
+                received.append(text.decode() if isinstance(text, bytes) else str(text))
+            return super().execute(query, params, **options)
+
+    return Recording
 
 
 def _execute(connection: psycopg.Connection[Any], step: Step) -> None:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol, Self
 import psycopg
 
 from fuzz import sources
-from fuzz.errors import CaseError
+from fuzz.errors import CaseError, ServerError
 from fuzz.generators.generator import Generator, Scale
 from oracles.model.case import Case, Step
 from oracles.model.discovery import instances
@@ -32,6 +32,15 @@ class UserInput:
     def sql_path(self) -> Path | None:
         """Return the path of the user's SQL, or None."""
         return None if self.sql is None else Path(self.sql)
+
+
+class LostServer(ServerError):
+    """A server was lost while a source used it. It had received the scene and these steps, or some of the scene."""
+
+    def __init__(self, message: str, scene: Sequence[Step], steps: Sequence[Step]) -> None:
+        super().__init__(message)
+        self.scene = tuple(scene)
+        self.steps = tuple(steps)
 
 
 class SourceContext(Protocol):
@@ -52,7 +61,8 @@ class SourceContext(Protocol):
     def session(self, scene: Sequence[Step]) -> AbstractContextManager[psycopg.Connection[Any]]:
         """Enter a session in a new database, like that of a case, in which the scene has been executed.
 
-        Only one session may be open at a time. It is in autocommit mode. Raises ServerError.
+        Only one session may be open at a time. It is in autocommit mode. Raises ServerError; LostServer if the server
+        is lost meanwhile.
         """
 
 
