@@ -165,9 +165,13 @@ def _in_place(statement: Any, replacement: Any) -> Any:
 
 def _as_digest(statement: Any, replacement: Any) -> Any:
     """Return a digest of the replacement's rows, because its columns differ from those of the plain SELECT."""
-    if plain(statement) is not statement:
-        replacement.withClause = statement.withClause
-    return digest(replacement)
+    digested = digest(replacement)
+    above = statement.withClause if plain(statement) is not statement else None
+    if above is not None and digested.withClause is not None:  # the inner ones may use the outer ones
+        digested.withClause.ctes = (*above.ctes, *digested.withClause.ctes)
+    else:
+        digested.withClause = digested.withClause or above
+    return digested
 
 
 def _outer_join(select: Any) -> Any:

@@ -47,6 +47,19 @@ def test_an_aggregated_subquery_is_rewritten() -> None:
     assert made.parts.endswith(") AS q")
 
 
+@pytest.mark.parametrize(
+    ("above", "kept"),
+    [
+        ("", "WITH b AS (SELECT * FROM e) SELECT"),
+        ("WITH c AS (TABLE d)", "WITH c AS (SELECT * FROM d), b AS (SELECT * FROM e) SELECT"),
+    ],
+)
+def test_the_with_clauses_of_query_and_subquery_both_stay(above: str, kept: str) -> None:
+    made = rewritten(f"{above} SELECT count(*) FROM (WITH b AS (TABLE e) {LEFT}) AS q")
+    assert made.whole.startswith(kept)
+    assert made.halves.startswith(kept)
+
+
 def test_aggregates_read_a_subquery() -> None:
     made = rewritten("SELECT count(*), sum(b.y + 1), max(a.x) AS m FROM a LEFT JOIN b ON a.k = b.k WHERE a.x > 0")
     assert made.parts == (

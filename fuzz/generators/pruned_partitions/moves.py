@@ -28,9 +28,11 @@ def merge_rows(drawing: Drawing, tree: Tree) -> str:
     source = f"(SELECT id + {between(rng, 1, 9)} AS id, {keys} FROM {ROWS} WHERE {rows}) AS s"
     matched = _actions(rng, "MATCHED", [_moved(drawing), *_UNMOVED], between(rng, 0, 2))
     on = f"a.id = s.id{extra(drawing, tree, 40)}"
-    if chance(rng, 25):  # rows are inserted into partitions that are pruned
+    pruned = chance(rng, 45)  # rows are inserted into partitions that are pruned
+    if pruned:
         on += f" AND {listed(drawing, pick(rng, tree.level.keys), 'a')}"
-    return _merged(drawing, tree.name, f"{source} ON {on}", [*matched, *_unmatched(drawing, tree, between(rng, 0, 2))])
+    unmatched = _unmatched(drawing, tree, between(rng, 0, 2))  # these need all partitions
+    return _merged(drawing, tree.name, f"{source} ON {on}", [*matched, *([] if pruned else unmatched)])
 
 
 def merge_following(drawing: Drawing, tree: Tree) -> str:
