@@ -147,6 +147,7 @@ def test_the_summary_of_an_old_campaign_has_all_keys(old: Path) -> None:
             "series": [BUG],
             "tried": [[0, False], [1, True]],
             "settings": "",
+            "correction": "",
             "patches": [BUG],
             "says": f"{BUG}, number 1 of the 1 patches of bugged",
         },
