@@ -38,10 +38,10 @@ TRIES = 3  # a job is given up when it has killed so many workers, a case when t
 OUTAGES = 20  # consecutive ranges without a single case after which the campaign ends
 CPU_INTERVAL = 2.0  # seconds between readings of the servers' CPU time, which needs /proc for each process
 USAGE_INTERVAL = 30.0  # seconds between readings of memory and disk space, which needs all files of the servers
-KNOWN = "  a known fault"
 TICK = 0.25  # seconds between readings of the clock
 RECORDING = 0.05  # maximum share of the time for which the campaign waits for the store to record ranges
 LONGEST_PAUSE = 10.0  # seconds between two records, without new ranges, or after a store that did not answer
+KNOWN = "  a known fault"  # the line below that of a finding
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """`pgduel blame`: the patch that causes a finding."""
 
+from pathlib import Path
+
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.known import SHIPPED, corrections_of, read_known
 from fuzz.cli import options
@@ -11,6 +13,7 @@ from fuzz.report.summary import blame_json
 from fuzz.report.terminal import display
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
+from fuzz.servers.series import Patch
 from fuzz.triage.blame import blame_search
 from fuzz.triage.correction import with_correction
 from fuzz.triage.triage import note
@@ -47,8 +50,7 @@ def blame(
             if not smallest.shown:
                 raise CaseError(f"finding {reported.fingerprint} {smallest.how_often}: there is nothing to blame")
             found = blame_search(smallest, there.arms, shown.progress).blame(there.facts)
-            known = corrections_of(read_known(SHIPPED))
-            found = with_correction(found, smallest, there.arms, known, shown.progress)
+            found = with_correction(found, smallest, there.arms, _corrections(reported.campaign), shown.progress)
     if reported.campaign is not None:
         with opened(reported.campaign, progress.say) as store:
             store.record_blame(reported.fingerprint, found)
@@ -58,3 +60,11 @@ def blame(
         say(f"{found.arm} with {length} of its {len(found.series)} patches: {'shows it' if shows else 'does not'}")
     say(f"{smallest.how_often}; to blame: {found}")
     write_json(json_file, blame_json(found))
+
+
+def _corrections(campaign: Path | None) -> tuple[Patch, ...]:
+    """Return the corrections of the campaign's known faults, or of the shipped ones."""
+    if campaign is None:
+        return corrections_of(read_known(SHIPPED))
+    with opened(campaign, progress.say) as store:
+        return corrections_of(store.plan.known)
