@@ -36,6 +36,7 @@ def reach(plan: Node, features: Sequence[Feature] = ()) -> Counter[str]:
         found.update(name for node in nodes for name in _rescan_counters(node))
     for node in nodes:
         found.update(_join_counters(node))
+        found.update(_sort_counters(node))
         of_features = (figures(feature, node) for feature in features)
         found.update(name for each in of_features if each is not None for name in each.counters)
         found.update(name for name, holds in OF_NODE.get(node["Node Type"], ()) if holds(node))
@@ -69,6 +70,12 @@ def _rescan_counters(node: Node) -> Iterator[str]:
             yield f"kept_table.{_kind(node)}"
         elif hashed["Actual Loops"] > 1:
             yield f"rebuilt_table.{_kind(node)}"
+
+
+def _sort_counters(node: Node) -> Iterator[str]:
+    """Yield sorted_on_disk.type for a merge join that returns to rows of a sort on disk, without Material above it."""
+    if node["Node Type"] == "Merge Join" and node["Plans"][1].get("Sort Space Type") == "Disk":
+        yield f"sorted_on_disk.{_kind(node)}"
 
 
 def _kind(join: Node) -> str:

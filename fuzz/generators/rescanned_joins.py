@@ -28,7 +28,9 @@ _DRIVERS: Final = Weighted(
     (25, "(SELECT x FROM t3 ORDER BY id LIMIT {most})"),
 )
 _COMPARISONS: Final = Weighted((50, "="), (20, "<>"), (15, ">="), (15, "<"))
-_RESIDUALS: Final = Weighted((65, ""), (20, " AND l.x <= r.x"), (15, " AND l.id % 3 <> r.id % 3"))
+_RESIDUALS: Final = Weighted(
+    (54, ""), (16, " AND l.x <= r.x"), (13, " AND l.id % 3 <> r.id % 3"), (17, " AND l.p IS DISTINCT FROM r.p")
+)
 _SETTINGS: Final = ("SET enable_memoize = off", "SET enable_material = off", "SET enable_hashagg = off")
 
 
@@ -40,6 +42,7 @@ class RescannedJoins(Generator):
         "hash_only",
         "plain",
         "merge_only",
+        "merge_only+small_memory",
         "loop_only",
         "loop_only+indexes",
         "hash_spilling",
@@ -52,8 +55,11 @@ class RescannedJoins(Generator):
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case: tables, perhaps partitioned or indexed, and queries over them."""
-        scene = [step for table in _TABLES for step in _table(rng, table, scale)]
+        last = between(rng, scale.rows // 2, 2 * scale.rows) if chance(rng, 20) else None
+        contents = [_content(rng, scale) if last is None else _runs(rng, last) for _ in _TABLES]
+        scene = [step for table, content in zip(_TABLES, contents, strict=True) for step in _table(rng, table, content)]
         scene += [Step(sql) for sql in _SETTINGS if chance(rng, 12)]
+        scene += [] if last is None else _sorts_on_disk(rng)
         begin(rng, Stream.ACTION)
         steps = [_query(rng)]
         while another(rng, len(steps), scale.queries):
@@ -61,23 +67,64 @@ class RescannedJoins(Generator):
         return Case(self.name, tuple(scene), tuple(steps))
 
 
-def _table(rng: random.Random, name: str, scale: Scale) -> list[Step]:
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """Number of a table's rows, and SQL of their join key and padding."""
+
+    rows: int
+    key: str
+    padding: str
+
+
+def _content(rng: random.Random, scale: Scale) -> _Content:
+    """Return rows with few, many or no join keys."""
+    rows = between(rng, 0, pick(rng, (scale.rows, scale.rows // 10)))
+    key = _KEYS.pick(rng).format(few=between(rng, 1, 5), many=between(rng, 6, 40))
+    key = f"CASE WHEN g % {between(rng, 2, 9)} <> 0 THEN {key} END" if chance(rng, 35) else key
+    return _Content(rows, key, f"repeat(md5(g::text), {pick(rng, (0, 1, 3, 12))})")
+
+
+_SORTED: Final = 350_000  # bytes of a table's rows, of which a parameter may select a part
+_LONGEST: Final = 40  # repetitions in padding that is not compressed
+_RUNS: Final = Weighted(
+    (40, "least(g, {last})"),
+    (20, "least(greatest(g, {length}), {last})"),
+    (20, "CASE WHEN g BETWEEN {middle} AND {middle} + {length} THEN {middle} ELSE least(g, {last}) END"),
+    (20, "least(g, {last}) / {length}"),
+)
+
+
+def _runs(rng: random.Random, last: int) -> _Content:
+    """Return rows whose sort exceeds 64 kB, with runs of equal keys at the beginning, in the middle or at the end.
+
+    `last` is the greatest key of most tables, so a merge join returns to rows at the end of a sort.
+    """
+    rows = last + between(rng, 0, 30)
+    key = _RUNS.pick(rng).format(last=last, length=between(rng, 2, 20), middle=between(rng, 1, max(1, last)))
+    key = f"CASE WHEN g % {between(rng, 2, 9)} <> 0 THEN {key} END" if chance(rng, 20) else key
+    return _Content(rows, key, f"repeat(md5(g::text), {min(_LONGEST, _SORTED // (32 * max(1, rows)) + 1)})")
+
+
+def _sorts_on_disk(rng: random.Random) -> list[Step]:
+    """Return the settings for merge joins of sorts on disk, in any mode, mostly without Material above them."""
+    settings = ["work_mem = '64kB'", "enable_mergejoin = on", "enable_hashjoin = off", "enable_nestloop = off"]
+    settings += ["enable_material = off"] if chance(rng, 70) else []
+    return [Step(f"SET {setting}") for setting in settings]
+
+
+def _table(rng: random.Random, name: str, content: _Content) -> list[Step]:
     """Return the steps that create, fill and perhaps index and analyze a table.
 
     `k` joins, `x` is compared with parameters, and `p` takes memory.
     """
-    rows = between(rng, 0, pick(rng, (scale.rows, scale.rows // 10)))
     split = chance(rng, 25)
     by = pick(rng, ("RANGE (x)", "LIST (x)", "HASH (k)"))
     type_ = pick(rng, ("int4", "int8"))
     columns = f"id int4, k {type_}, x int4, p text"
     steps = [Step(f"CREATE TABLE {name} ({columns}){f' PARTITION BY {by}' if split else ''}")]
     steps += _partitions(rng, name, by) if split else []
-    key = _KEYS.pick(rng).format(few=between(rng, 1, 5), many=between(rng, 6, 40))
-    keys = f"CASE WHEN g % {between(rng, 2, 9)} <> 0 THEN {key} END" if chance(rng, 35) else key
-    padding = f"repeat(md5(g::text), {pick(rng, (0, 1, 3, 12))})"
-    values = f"g, {keys}, g * 7 % {between(rng, 1, 6)}, {padding}"
-    steps.append(Step(f"INSERT INTO {name} SELECT {values} FROM generate_series(1, {rows}) AS g"))
+    values = f"g, {content.key}, g * 7 % {between(rng, 1, 6)}, {content.padding}"
+    steps.append(Step(f"INSERT INTO {name} SELECT {values} FROM generate_series(1, {content.rows}) AS g"))
     steps += [Step(f"CREATE INDEX ON {name} ({keys})") for keys in ("k", "x, k", "k, id") if chance(rng, 25)]
     return [*steps, *([Step(f"ANALYZE {name}")] if chance(rng, 70) else ())]
 
@@ -152,6 +199,9 @@ _SIDES: Final = Weighted(
     (1, "SELECT id, k, x, p FROM {table}{where} UNION ALL SELECT -id, k, x, p FROM {other} WHERE x > {low}"),
     (1, "SELECT id, k, x, p FROM {table}{where} UNION SELECT id, k, x, p FROM {other} WHERE x > {low}"),
     (1, "SELECT id, k, x, p FROM {table}{where} ORDER BY k, id LIMIT {few}"),
+    # The order stays, even if nothing above needs it; an index on k makes the sort incremental.
+    (1, "SELECT id, k, x, p FROM {table}{where} ORDER BY k, p, id OFFSET 0"),
+    (1, "SELECT id, k, x, p FROM {table}{where} ORDER BY k DESC, id DESC OFFSET 0"),
     (1, "WITH c AS MATERIALIZED (SELECT id, k, x, p FROM {table}{where}) SELECT * FROM c WHERE id % 5 <> {low}"),
     (
         1,

@@ -210,6 +210,12 @@ _SCANS: Final = (
     *("k = ANY (ARRAY[o.x, {0}, {1}])", "k IN (0, 1, {0}) AND k < o.x", "(k = o.x OR x = {0})", "(k, id) > (o.x, {1})"),
     *("id BETWEEN o.x AND o.x * {2}", "x = o.x AND k {comparison} {0}", "k IS NULL", "n = o.x", "x IN (o.x, o.x + 1)"),
     *("k IS NOT DISTINCT FROM o.x", "(k IN (o.x, {0}) OR id < {1})"),
+    *(
+        "k = ANY (ARRAY[o.x, {0}, {1}]::int8[]) AND k {comparison} {2}::int2",
+        "n IN (o.x, {0}) AND n {comparison} {1}::int2",
+    ),
+    # beyond the range of the type of the array
+    "k IN ({0}, {1}, o.x) AND k {comparison} (o.x::int8 << 32) + {2}",
 )
 
 

@@ -47,5 +47,20 @@ def test_a_query_has_no_array_beside_a_row_comparison(cases: list[Case]) -> None
     assert not any(re.search(r"\b(k|id) (IN \(\d|= ANY)", sql) for sql in compared)
 
 
+@pytest.mark.parametrize(
+    "column", [*("id int2", "id int8", "k int2", "k int8", "t name", "d timestamp,", "d timestamptz"), "f float4"]
+)
+def test_some_tables_have(cases: list[Case], column: str) -> None:
+    assert any(f"{column}" in step.sql for case in cases for step in case.scene)
+
+
+@pytest.mark.parametrize("column", ["id", "k", "t", "d", "f"])
+def test_an_array_stands_beside_an_operand_of_another_type(cases: list[Case], column: str) -> None:
+    texts = [step.sql for case in cases for step in case.steps]
+    array, scalar = rf"\b{column} = ANY \('{{[^}}]*}}'::(\w+)\[\]\)", rf"\b{column} [<=>]+ '[^']*'::(\w+)"
+    types = [(re.findall(array, sql), re.findall(scalar, sql)) for sql in texts]
+    assert any(set(of_scalars) - set(of_arrays) for of_arrays, of_scalars in types if of_arrays)
+
+
 def test_a_failing_case_shrinks() -> None:
     assert_shrinks(AgedIndexes(), scene=4, characters=220, construct="LATERAL")

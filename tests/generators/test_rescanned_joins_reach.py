@@ -20,10 +20,11 @@ def census(executor: Executor) -> Census:
 class TestReach(Reach):
     queries = CASES * 15
     failing = 0
-    shares: ClassVar = {"rows": 0.9, "hash_join": 0.4, "merge_join": 0.03, "nested_loop": 0.2}
+    shares: ClassVar = {"rows": 0.9, "hash_join": 0.3, "merge_join": 0.2, "nested_loop": 0.2}
     paths = (
         *(f"kept_table.{kind}" for kind in ("inner", "left", "right", "full", "semi", "anti", "right_anti")),
         *(f"rebuilt_table.{kind}" for kind in ("inner", "left", "right", "full", "semi", "anti", "right_anti")),
+        *(f"sorted_on_disk.{kind}" for kind in ("inner", "left", "right", "full", "semi", "anti")),
         "runtime_pruning",
         "hash_join.multi_batch",
         "hash_aggregate",

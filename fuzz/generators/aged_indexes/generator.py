@@ -38,8 +38,9 @@ def _update(rng: random.Random, table: Table) -> str:
         "p = p || 'y'",  # heap-only, because no index has this column
         "k = k",
         "k = k + 1",
+        "f = f + 0.25",
         f"t = {table.text(rng)}",
-        "d = d + 1",
+        "d = d + interval '1 day'",
         f"r = int4range({low}, {table.repeat + 5})",
         f"a = a || {low}",
     )

@@ -1,19 +1,29 @@
 """The table `t` and its indexes, the statements that create them, and queries for which the indexes can be scanned."""
 
 import random
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
 from fuzz.generators.generator import Scale
+from fuzz.generators.sql import same_column
 from fuzz.generators.sql.predicates import where
 from oracles.model.case import Kind, Step
 
-_COLUMNS = 'id int, k int, t text COLLATE "C", d date, r int4range, a int[], p text'
+_COLUMNS = 'id {id}, k {k}, t {t} COLLATE "C", d {d}, f {f}, r int4range, a int[], p text'
+_TYPES = {
+    "id": Weighted((60, "int4"), (25, "int8"), (15, "int2")),
+    "k": Weighted((50, "int4"), (25, "int8"), (25, "int2")),
+    "t": Weighted((75, "text"), (25, "name")),
+    "d": Weighted((50, "date"), (25, "timestamp"), (25, "timestamptz")),
+    "f": Weighted((50, "float8"), (50, "float4")),
+}
 _ROW = (
     "g, nullif(g % {repeat}, 3), 'v' || lpad((g % {repeat})::text, {width}, '0'), date '2024-01-01' + g / 3, "
-    "int4range(g % {repeat}, g % {repeat} + g % 5), ARRAY[g % 7, g % {repeat}], repeat('x', {pad})"
+    "g % {repeat} / 10.0, int4range(g % {repeat}, g % {repeat} + g % 5), ARRAY[g % 7, g % {repeat}], repeat('x', {pad})"
 )
 _WIDTHS = Weighted((60, 3), (25, 40), (15, 400))  # a btree page has room for 20 values of 400 characters
+_NAME_WIDTH = 40  # greatest width of texts of the type name, which has 63 characters
 _PADS = Weighted((40, 1), (35, 100), (25, 1500))  # few rows in a page, so that whole pages become empty
 _CREATE = Weighted((80, "CREATE TABLE"), (10, "CREATE UNLOGGED TABLE"), (10, "CREATE TEMPORARY TABLE"))
 _FILL = Weighted((60, ""), (40, " WITH (fillfactor = 30)"))
@@ -21,7 +31,10 @@ _FILL = Weighted((60, ""), (40, " WITH (fillfactor = 30)"))
 
 @dataclass(frozen=True, slots=True)
 class _Method:
-    """An index method, and keys and options that it accepts. The first word of a key is its first column."""
+    """An index method, and keys and options that it accepts. The first word of a key is its first column.
+
+    Keys have the types of columns in braces.
+    """
 
     name: str
     keys: tuple[str, ...]
@@ -30,7 +43,10 @@ class _Method:
 
 _BTREE = _Method(
     "btree",
-    ("k", "k, id", "k DESC NULLS LAST, t", "t, k", "d, id", "id, k", "(k % 10), id", "r, k", "a"),
+    (
+        *("k", "k, id", "k DESC NULLS LAST, t, id", "t, k, id", "d, id", "id, k", "(k % 10), id", "r, k", "a"),
+        *("f, id", "t, d, id"),
+    ),
     (
         *("", " WITH (fillfactor = 10)", " WITH (deduplicate_items = off)", " INCLUDE (id, d)"),
         *(" WHERE k > 5", " WHERE id % 3 <> 0"),
@@ -38,7 +54,7 @@ _BTREE = _Method(
 )
 _BRIN = _Method(
     "brin",
-    ("id", "d", "k", "t", "k int4_minmax_multi_ops", "t text_bloom_ops", "r"),
+    ("id", "d", "k", "t", "k {k}_minmax_multi_ops", "t {t}_bloom_ops", "r", "f"),
     (" WITH (pages_per_range = 1)", " WITH (pages_per_range = 3)"),
 )
 _METHODS = Weighted(
@@ -63,7 +79,12 @@ class Index:
     @property
     def column(self) -> str:
         """Return the first column."""
-        return self.key.lstrip("(").split()[0].rstrip(",")
+        return self.key_columns[0]
+
+    @property
+    def key_columns(self) -> list[str]:
+        """Return the columns of the key in their order, also those of expressions."""
+        return [key.lstrip(" (").split()[0] for key in self.key.split(",")]
 
     @property
     def columns(self) -> list[str]:
@@ -80,6 +101,7 @@ class Index:
 class Table:
     """The table while its statements are made."""
 
+    types: Mapping[str, str]  # of columns whose types differ between tables
     indexes: tuple[Index, ...]
     unique: bool  # whether the index t_id makes `id` unique
     repeat: int  # number of different values
@@ -100,9 +122,14 @@ class Table:
 
 def make_table(rng: random.Random, scale: Scale) -> Table:
     """Return a table with one to four indexes besides that of `id`."""
-    indexes = tuple(_index(rng, number) for number in range(1, between(rng, 1, 4) + 1))
+    indexes = [_index(rng, number) for number in range(1, between(rng, 1, 4) + 1)]
     repeat = between(rng, 4, max(4, scale.rows if chance(rng, 50) else scale.rows // 20))
-    return Table(indexes, chance(rng, 50), repeat, _WIDTHS.pick(rng), _PADS.pick(rng), max(1, scale.rows // 3))
+    unique, width, pad = chance(rng, 50), _WIDTHS.pick(rng), _PADS.pick(rng)
+    types = {column: choice.pick(rng) for column, choice in _TYPES.items()}
+    if width > _NAME_WIDTH or any(index.method == "spgist" and index.column == "t" for index in indexes):
+        types["t"] = "text"
+    typed = tuple(replace(index, key=index.key.format(**types)) for index in indexes)
+    return Table(types, typed, unique, repeat, width, pad, max(1, scale.rows // 3))
 
 
 def _index(rng: random.Random, number: int) -> Index:
@@ -119,10 +146,11 @@ def create(rng: random.Random, table: Table, scale: Scale) -> list[Step]:
     if table.unique:
         indexed.append(Step("CREATE UNIQUE INDEX t_id ON t (id)"))
     steps = indexed + filled if chance(rng, 40) else filled + indexed
-    return [Step(f"{_CREATE.pick(rng)} t ({_COLUMNS}){_FILL.pick(rng)}"), *steps]
+    columns = _COLUMNS.format(**table.types)
+    return [Step(f"{_CREATE.pick(rng)} t ({columns}){_FILL.pick(rng)}"), *steps]
 
 
-_COMPARED = ("id", "k", "t", "d", "r", "a")
+_COMPARED = ("id", "k", "t", "d", "f", "r", "a")
 _OTHERS = Weighted((55, 0), (35, 1), (10, 2))
 _DIRECTIONS = Weighted((60, ""), (30, " DESC"), (10, " NULLS FIRST"))
 _DIGEST = "SELECT count(*), sum(hashtextextended(q::text, 0)) FROM ({}) AS q"
@@ -162,11 +190,40 @@ def make_query(rng: random.Random, table: Table) -> Step:
 
 def _conditions(rng: random.Random, table: Table, index: Index) -> str:
     """Return WHERE with a condition on the index's first column, and perhaps conditions on other columns."""
+    if chance(rng, 30):
+        return where(_several(rng, table, index))
     others = some(rng, [column for column in _COMPARED if column != index.column], _OTHERS.pick(rng))
     conditions = [condition(rng, table, column) for column in (index.column, *others)]
     if others and chance(rng, 25):
         return where([f"({' OR '.join(conditions)})"])
     return where(conditions)
+
+
+def _several(rng: random.Random, table: Table, index: Index) -> list[str]:
+    """Return several conditions on one column of the index, or on each of its first two."""
+    first, *rest = index.key_columns
+    if not rest or chance(rng, 60):
+        return _on_column(rng, table, first)
+    return [*(_on_column(rng, table, first) if chance(rng, 70) else ()), *_on_column(rng, table, rest[0])]
+
+
+def _on_column(rng: random.Random, table: Table, column: str) -> list[str]:
+    """Return several conditions on the column, or one if its type has no family.
+
+    None of them is a row comparison, which must not stand beside an array: corpus/upstream/30bd832d13bb.sql.
+    """
+    last = max(1, table.next_id - 1)
+    of_column = {
+        "id": (same_column.INTEGERS, last),
+        "k": (same_column.INTEGERS, table.repeat),
+        "t": (same_column.texts(min(table.width, _NAME_WIDTH)), table.repeat),
+        "d": (same_column.DATES, last // 3),
+        "f": (same_column.FLOATS, table.repeat),
+    }
+    if column not in of_column:
+        return [condition(rng, table, column)]
+    family, most = of_column[column]
+    return same_column.conditions(rng, column, family, most)
 
 
 def condition(rng: random.Random, table: Table, column: str) -> str:
@@ -189,6 +246,7 @@ def condition(rng: random.Random, table: Table, column: str) -> str:
             *("t LIKE 'v0%'", "t ^@ 'v00'"),
         ),
         "d": (f"d = {day}", f"d >= {day}", f"d BETWEEN {day} AND {day} + {high - low}"),
+        "f": (f"f = {low / 10}", f"f < {high / 10}::float4", f"f BETWEEN {low / 10} AND {high / 10}", "f IS NULL"),
         "r": (
             *(f"r && int4range({low}, {high})", f"r @> {low}", f"r <@ int4range({low}, {high})", "isempty(r)"),
             *(f"r = int4range({low}, {high})", f"r -|- int4range({low}, {high})", f"r < int4range({low}, {high})"),
