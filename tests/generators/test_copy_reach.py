@@ -9,10 +9,11 @@ import pytest
 
 from fuzz.engines.seeded import case_of
 from fuzz.execution.executor import Executor
+from fuzz.generators.copy_batches.deferred import make_deferred
 from fuzz.generators.copy_batches.formats import Batch, Cell, Format, Options, records, stream
 from fuzz.generators.copy_batches.generator import WRITTEN, needed
 from fuzz.generators.copy_batches.shapes import make_shape
-from fuzz.generators.copy_batches.table import CopyColumn
+from fuzz.generators.copy_batches.table import CopyColumn, CopyState
 from fuzz.generators.copy_batches.values import INT4, TYPES, USER_TYPES, ColumnType, int4
 from fuzz.generators.copy_batches.written import WrittenCopy
 from fuzz.generators.generator import Scale
@@ -104,7 +105,13 @@ def test_limits_are_crossed(census: Census, counter: str) -> None:
         *("copy.text", "copy.csv", "copy.binary", "copy.where", "copy.on_error", "copy.freeze", "copy.column_list"),
         *("copy.header_true", "copy.header_match", "copy.default_marker", "copy.force_null", "copy.encoding"),
         *("copy.into_plain", "copy.into_partitioned", "copy.into_temporary", "copy.into_unlogged", "copy.into_view"),
-        *("copy.into_foreign", "copy.partition_spill", "copy.tuple_boundary", "copy.byte_boundary"),
+        *(
+            "copy.into_foreign",
+            "copy.partition_spill",
+            "copy.partition_return",
+            "copy.tuple_boundary",
+            "copy.byte_boundary",
+        ),
         *("copy.error.first", "copy.error.middle", "copy.error.last", "copy.error.options"),
         *("copy.subtransaction", "copy.cursor_open", "copy.prepared_open", "copy.redefined", "copy.deferred"),
         *("copy.out.text", "copy.out.csv", "copy.out.binary", "copy.out.returning"),
@@ -123,6 +130,9 @@ def test_limits_are_crossed(census: Census, counter: str) -> None:
         *("plpgsql.caught", "plpgsql.loop", "plpgsql.nested", "plpgsql.escaping"),
         *("references.portals", "references.plans", "references.union", "references.over_32"),
         *("trigger.before_row", "trigger.after_row", "trigger.before_statement", "trigger.after_statement"),
+        *("trigger.of_leaves", "constraints.immediate", "constraints.transaction", "constraints.subtransaction"),
+        *("constraints.rolled_back", "constraints.released", "constraints.block", "constraints.pending"),
+        *("constraints.commit", "constraints.commit_refused"),
         *("trigger.transition_statement", "trigger.transition_row", "trigger.instead_of", "trigger.deferred_row"),
     ],
 )
@@ -182,4 +192,14 @@ def test_written_data_are_refused_exactly_if_intended(
 def test_tables_of_unusual_shapes_refuse_exactly_what_is_intended(executor: Executor) -> None:
     rng = random.Random(3)
     steps = tuple(step for _ in range(150) for step in make_shape(rng))
+    assert _wrongly_judged(executor, steps) == []
+
+
+def test_deferred_constraints_refuse_exactly_what_is_intended(executor: Executor) -> None:
+    rng, state = random.Random(3), CopyState(Scale())
+    steps: tuple[Step, ...] = ()
+    for _ in range(80):
+        made, state = make_deferred(rng, state)
+        steps += made
+    assert sum(step.may_fail for step in steps) > 40
     assert _wrongly_judged(executor, steps) == []

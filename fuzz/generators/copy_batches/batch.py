@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
 
-from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
+from fuzz.generators.choices import Weighted, between, chance, pick, some
 from fuzz.generators.copy_batches.formats import SIGNATURE, TRAILER, Absent, Batch, Cell, Format, Options, records
+from fuzz.generators.copy_batches.keys import ORDERS, make_keys
 from fuzz.generators.copy_batches.table import (
     BAD_KEY,
     BAD_REFERENCE,
@@ -27,7 +28,6 @@ from fuzz.generators.copy_batches.values import Value, int4, int4range, noise, t
 
 BUFFERED_TUPLES = 1000  # MAX_BUFFERED_TUPLES of copyfrom.c
 BUFFERED_BYTES = 65535  # MAX_BUFFERED_BYTES of copyfrom.c
-CACHED_AFTER = 16  # PARTITION_CACHED_FIND_THRESHOLD of execPartition.c: equal partitions until one is cached
 LARGEST = 7  # upper bound of a batch's rows, as a multiple of Scale.rows
 
 # Numbers of references at which a resource owner grows. Its array holds 32 references, and a hash table of capacity c
@@ -49,7 +49,6 @@ SIZES = (
     (1, 1536),
     (1, 2 * BUFFERED_TUPLES),
 )
-KEY_ORDERS = Weighted((4, "turns"), (4, "runs"), (2, "skewed"), (1, "same"))
 # Upper bound of a COPY's references other than those of its rows. An owner grows up to that many rows earlier than its
 # limit.
 #
@@ -84,41 +83,29 @@ def make_batch(
     table: CopyTable,
     columns: tuple[CopyColumn, ...],
     rows: int,
-    *,
-    spread: bool = False,
+    keys: tuple[Cell, ...] | None = None,
 ) -> Batch:
-    """Return rows that the table accepts, numbered from `state.next_id`. With `spread`, keys alternate."""
+    """Return rows that the table accepts, numbered from `state.next_id`, perhaps with given partition keys."""
     numbers = range(state.next_id, state.next_id + rows)
     padding = PAD_BUDGET * state.scale.rows // max(rows, 1)
-    return Batch(columns, tuple(_cells(rng, table, column, numbers, padding, spread=spread) for column in columns))
+    return Batch(columns, tuple(_cells(rng, table, column, numbers, padding, keys) for column in columns))
 
 
 def _cells(
-    rng: random.Random, table: CopyTable, column: CopyColumn, numbers: range, padding: int, *, spread: bool
+    rng: random.Random,
+    table: CopyTable,
+    column: CopyColumn,
+    numbers: range,
+    padding: int,
+    keys: tuple[Cell, ...] | None,
 ) -> tuple[Cell, ...]:
     if column.role is Role.ID:
         return tuple(int4(number) for number in numbers)
     if column.role is Role.SPAN:
         return tuple(int4range(number, number + 1) for number in numbers)
     if column.role is Role.KEY:
-        return _keys(rng, table, len(numbers), "turns" if spread else KEY_ORDERS.pick(rng))
+        return keys or make_keys(rng, table.keys, len(numbers), ORDERS.pick(rng))
     return tuple(islice(cycle(_pool(rng, column, padding)), len(numbers)))
-
-
-def _keys(rng: random.Random, table: CopyTable, rows: int, order: str) -> tuple[Cell, ...]:
-    """Return partition keys: alternating ("turns"), in runs, skewed, or all equal ("same")."""
-    keys: list[Cell] = [Absent.NULL if key is None else int4(key) for key in table.keys]
-    if order == "runs":
-        length = pick(rng, (2, CACHED_AFTER + 1, 33))
-        keys = [key for key in keys for _ in range(length)]
-    elif order == "skewed":
-        keys = [pick(rng, keys)] * max(3 * len(keys), CACHED_AFTER + 1) + list(shuffled(rng, keys))
-    elif order == "same":
-        keys = [pick(rng, keys)]
-    else:
-        start = rng.randrange(len(keys))
-        keys = keys[start:] + keys[:start]
-    return tuple(islice(cycle(keys), rows))
 
 
 def _pool(rng: random.Random, column: CopyColumn, padding: int) -> list[Cell]:

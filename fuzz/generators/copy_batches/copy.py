@@ -34,10 +34,13 @@ from fuzz.generators.copy_batches.formats import (
     stream,
     with_defaults,
 )
+from fuzz.generators.copy_batches.keys import KEPT_BUFFERS, cells, make_keys, make_return
 from fuzz.generators.copy_batches.partitions import MANY_PARTITIONS
 from fuzz.generators.copy_batches.table import CopyColumn, CopyState, CopyTable, Family, Role
 from oracles.model.case import Kind, Step
 
+MORE = (0, 1, 5, 40, 40)  # rows after those that fill the buffers
+RETURN_TAGS = ("copy.partition_return",)
 WHERES = ("id % 3 <> 1", "id > 0", "k IS NOT NULL OR id % 2 = 0", "length(pad) < 100", "false", "volatile_keep(id)")
 
 
@@ -49,6 +52,7 @@ class Requirements:
     mistaken: bool = False
     deferred: bool = False  # the mistake must raise its error at the end of the transaction
     freeze: bool = False
+    returning: bool = False  # rows go to many partitions in turn and then to one of them
 
 
 RIGHT = Requirements()
@@ -82,14 +86,23 @@ def make_copy(
     return _write(_varied(rng, draft)), after
 
 
+def has_many_keys(table: CopyTable) -> bool:
+    """Return whether rows of the table's keys go to more partitions than COPY keeps buffers."""
+    return table.family is Family.PARTITIONED and min(table.leaves, len(table.keys)) > KEPT_BUFFERS
+
+
 def _draft(rng: random.Random, state: CopyState, table: CopyTable, required: Requirements) -> Draft:
     columns, listed = _column_list(rng, table)
     many = table.family is Family.PARTITIONED and table.leaves >= MANY_PARTITIONS
-    if required.rows is None and not required.freeze and not table.slow and chance(rng, 30 if many else 5):
+    free = required.rows is None and not required.freeze
+    if required.returning or (free and has_many_keys(table) and chance(rng, 40)):
+        return _draft_of_return(rng, state, table, columns, listed=listed)
+    if free and not table.slow and chance(rng, 30 if many else 5):
         return _draft_by_bytes(rng, state, table, columns, listed=listed)
     spread = many and required.rows is None and chance(rng, 80)
     rows = spill_size(table) if spread else make_size(rng, state, table) if required.rows is None else required.rows
-    batch = make_batch(rng, state, table, columns, rows, spread=spread)
+    keys = make_keys(rng, table.keys, rows, "turns") if spread else None
+    batch = make_batch(rng, state, table, columns, rows, keys)
     options = make_options(rng, batch)
     if required.freeze:
         options = replace(options, clauses=("FREEZE",))
@@ -108,14 +121,57 @@ def _draft_by_bytes(
     # The keys' turns start again at the first of the partitions, whose buffer is the oldest one when it is in use.
     again = (spill_size(table), 2 * len(table.keys) + 1)
     first = pick(rng, again if many else (1, 2, 33, 64, 48))
-    rows = min(first + pick(rng, (0, 1, 5, 40)), LARGEST * state.scale.rows)
-    batch = make_batch(rng, state, table, columns, rows, spread=many)
-    options = replace(make_options(rng, batch), encoding=None)
+    rows = min(first + pick(rng, MORE), LARGEST * state.scale.rows)
+    keys = make_keys(rng, table.keys, rows, "turns") if many else None
+    batch = make_batch(rng, state, table, columns, rows, keys)
+    return _filled(rng, Draft(table, batch, make_options(rng, batch), listed), min(first, rows))
+
+
+def _draft_of_return(
+    rng: random.Random, state: CopyState, table: CopyTable, columns: tuple[CopyColumn, ...], *, listed: bool
+) -> Draft:
+    """Return a COPY into many partitions in turn and then into one of them, during whose rows the buffers are full.
+
+    So COPY drops buffers while that one is in use. It is the oldest, the newest, or another one.
+    """
+    limit = LARGEST * state.scale.rows
+    by_rows = not table.slow and limit > BUFFERED_TUPLES
+    if by_rows and chance(rng, 40):
+        return _draft_of_rounds(rng, state, table, columns, listed=listed)
+    way = make_return(rng, table.keys)
+    first = len(way.turn) + between(rng, 1, 4)
+    keys = way.keys(first - len(way.turn) + pick(rng, MORE))
+    keys += make_return(rng, table.keys).keys(pick(rng, MORE)) if chance(rng, 30) else ()
+    rows = min(len(keys), limit)
+    batch = make_batch(rng, state, table, columns, rows, cells(keys, rows))
+    filled = _filled(rng, Draft(table, batch, make_options(rng, batch), listed, tags=RETURN_TAGS), min(first, rows))
+    if by_rows and filled.batch is batch:  # which has too few rows, and no padding
+        return _draft_of_rounds(rng, state, table, columns, listed=listed)
+    return filled
+
+
+def _draft_of_rounds(
+    rng: random.Random, state: CopyState, table: CopyTable, columns: tuple[CopyColumn, ...], *, listed: bool
+) -> Draft:
+    """Return such a COPY with as many rows as the buffers have, once or twice, and some more."""
+    twice = LARGEST * state.scale.rows > 2 * BUFFERED_TUPLES and chance(rng, 20)
+    keys: tuple[int | None, ...] = ()
+    for _ in range(2 if twice else 1):
+        way = make_return(rng, table.keys)
+        keys += way.keys(BUFFERED_TUPLES - len(way.turn))
+    keys += keys[-1:] * pick(rng, MORE)
+    batch = make_batch(rng, state, table, columns, len(keys), cells(keys, len(keys)))
+    return Draft(table, batch, make_options(rng, batch), listed, tags=RETURN_TAGS)
+
+
+def _filled(rng: random.Random, draft: Draft, first: int) -> Draft:
+    """Return the COPY with padding, so that its first rows fill the buffers, or lack a byte, or have one more."""
+    options = replace(draft.options, encoding=None)
     total = BUFFERED_BYTES + pick(rng, (0, -1, 1))
-    padded = pad_to_bytes(batch, options, min(first, rows), total) if options.format in LINES else None
+    padded = pad_to_bytes(draft.batch, options, first, total) if options.format in LINES else None
     if padded is None:
-        return Draft(table, batch, options, listed, tags=_size_tags(rows))
-    return Draft(table, padded, options, listed, tags=("copy.byte_boundary",))
+        return replace(draft, options=options, tags=(*draft.tags, *_size_tags(draft.batch.rows)))
+    return replace(draft, batch=padded, options=options, tags=(*draft.tags, "copy.byte_boundary"))
 
 
 def _column_list(rng: random.Random, table: CopyTable) -> tuple[tuple[CopyColumn, ...], bool]:

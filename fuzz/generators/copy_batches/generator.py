@@ -13,7 +13,8 @@ from fuzz.generators.choices import Stream, Weighted, begin, between, chance, pi
 from fuzz.generators.copy_batches import buffers, lines, shapes, written
 from fuzz.generators.copy_batches.binary import binary
 from fuzz.generators.copy_batches.changes import make_change, make_check
-from fuzz.generators.copy_batches.copy import make_copy_out
+from fuzz.generators.copy_batches.copy import Requirements, has_many_keys, make_copy, make_copy_out
+from fuzz.generators.copy_batches.deferred import make_deferred
 from fuzz.generators.copy_batches.encoded import encoded_input, encoded_output
 from fuzz.generators.copy_batches.many_references import HELPERS, make_references
 from fuzz.generators.copy_batches.outside import make_outside
@@ -23,7 +24,7 @@ from fuzz.generators.copy_batches.redefined import PLANS, make_redefined
 from fuzz.generators.copy_batches.table import REFERENCES, CopyState, CopyTable, Made
 from fuzz.generators.copy_batches.tables import DEFAULT_HELPERS, make_foreign, make_table
 from fuzz.generators.copy_batches.transactions import REFUSED_HELPERS, TRANSACTIONS, make_block
-from fuzz.generators.copy_batches.triggers import AUDIT, make_triggers, make_view
+from fuzz.generators.copy_batches.triggers import AUDIT, make_leaf_triggers, make_triggers, make_view
 from fuzz.generators.copy_batches.values import USER_TYPES
 from fuzz.generators.generator import Generator, Scale
 from oracles.model.case import Case, Step
@@ -56,6 +57,7 @@ def needed(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 TABLES = Weighted((6, 1), (4, 2), (1, 3))
 FEWEST_STEPS = 10
+RETURNING = Requirements(returning=True)
 # In the mode `parallel`, each index build on an empty partition would wait for workers to start.
 LONE_BUILDS = ("SET max_parallel_maintenance_workers = 0",)
 
@@ -107,6 +109,17 @@ def _written(rng: random.Random, queries: int) -> tuple[Step, ...]:
     return (*copies, *written.contents(copies), *unusual, *outputs)
 
 
+def _returns(rng: random.Random, state: CopyState) -> Made:
+    """Return COPYs into each table with many partitions, during whose rows they have too many buffers."""
+    steps: tuple[Step, ...] = ()
+    for table in filter(has_many_keys, state.tables):
+        begin(rng, Stream.ACTION)
+        for _ in range(between(rng, 1, 2)):
+            copy, state = make_copy(rng, state, table, RETURNING)
+            steps += (copy, make_check(rng, state, table))
+    return steps, state
+
+
 class CopyBatches(Generator):
     """COPY FROM STDIN, valid and invalid, around every limit of copyfrom.c and of resource owners."""
 
@@ -130,8 +143,8 @@ class CopyBatches(Generator):
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a scene of one to three tables, perhaps with views, and 10 to about `scale.queries` + 10 steps."""
         state, scene = _scene(rng, CopyState(scale))
-        steps: tuple[Step, ...] = ()
-        wanted = between(rng, FEWEST_STEPS, FEWEST_STEPS + scale.queries)
+        steps, state = _returns(rng, state)
+        wanted = len(steps) + between(rng, FEWEST_STEPS, FEWEST_STEPS + scale.queries)
         while len(steps) < wanted:
             begin(rng, Stream.ACTION)
             table = pick(rng, state.tables)
@@ -140,6 +153,10 @@ class CopyBatches(Generator):
         if chance(rng, 60):
             begin(rng, Stream.ACTION)
             steps += _written(rng, scale.queries)
+        if chance(rng, 35):
+            begin(rng, Stream.ACTION)
+            made, state = make_deferred(rng, state)
+            steps += made
         steps += tuple(make_check(rng, state, table) for table in state.tables)
         return Case(self.name, (*needed(scene + steps), *scene), steps)
 
@@ -163,11 +180,15 @@ def _scene(rng: random.Random, state: CopyState) -> tuple[CopyState, tuple[Step,
 
 def _local(rng: random.Random, state: CopyState, name: str) -> tuple[CopyTable, tuple[Step, ...]]:
     table, steps = make_table(rng, state, name)
-    if chance(rng, 50 if table.partitions else 25):
+    many = table.leaves >= MANY_PARTITIONS
+    # Triggers that read the table make COPY write its buffers early, so that it seldom has too many of them.
+    if chance(rng, 30 if many else 50 if table.named_leaves else 25):
         table, reading = make_reading(rng, table)
         steps += reading
+    if many and chance(rng, 20):
+        steps += make_leaf_triggers(rng, table)
     # Frequent triggers would prevent COPY from batching.
-    if not chance(rng, 15 if table.leaves >= MANY_PARTITIONS else 45):
+    if not chance(rng, 15 if many else 45):
         return table, steps
     table, triggers = make_triggers(rng, table)
     return table, steps + triggers

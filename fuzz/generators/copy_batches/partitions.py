@@ -5,10 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled
+from fuzz.generators.copy_batches.keys import KEPT_BUFFERS
 from fuzz.generators.copy_batches.table import CopyColumn, CopyTable, Family
 from fuzz.generators.sql.partitions import attached
 
-MANY_PARTITIONS = 33  # one more than MAX_PARTITION_BUFFERS: copyfrom.c keeps 32 buffers after a flush
+MANY_PARTITIONS = KEPT_BUFFERS + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +22,16 @@ class Layout:
     leaves: int
     takes_any_key: bool
     partitions: tuple[str, ...] = ()
+    leaves_below: tuple[str, ...] = ()
 
 
-def loop(count: int, statement: str) -> str:
-    """Return a DO block that runs a statement for each number from 0 to `count` - 1, which replaces `%1$s`."""
-    return f"DO $$ BEGIN FOR i IN 0..{count - 1} LOOP EXECUTE format('{statement}', i); END LOOP; END $$"
+def loop(count: int, statement: str, *others: str) -> str:
+    """Return a DO block that runs a statement for each number from 0 to `count` - 1, which replaces `%1$s`.
+
+    SQL expressions over that number `i` replace `%2$s` and so on.
+    """
+    values = ", ".join(("i", *others))
+    return f"DO $$ BEGIN FOR i IN 0..{count - 1} LOOP EXECUTE format('{statement}', {values}); END LOOP; END $$"
 
 
 def _children(table: CopyTable, count: int, bound: str, by: str = "") -> tuple[str, ...]:
@@ -94,6 +100,23 @@ def make_levels(rng: random.Random, table: CopyTable, count: int) -> Layout:
     return Layout("LIST (k)", statements, keys, width * splits + 2, takes_any_key=True)
 
 
+def make_branches(rng: random.Random, table: CopyTable, count: int) -> Layout:
+    """Return list partitions of the key below range partitions of it, and perhaps a default partition."""
+    of, width = f"{table.create} {table.name}", pick(rng, (1, 5, 12, 20))
+    branches = -(-count // width)
+    branch = f"{of}_b%1$s PARTITION OF {table.name} FOR VALUES FROM (%2$s) TO (%3$s) PARTITION BY LIST (k)"
+    leaf = f"{of}_%1$s PARTITION OF {table.name}_b%2$s FOR VALUES IN (%1$s)"
+    statements: tuple[str, ...] = (
+        loop(branches, branch, f"i * {width}", f"(i + 1) * {width}"),
+        loop(count, leaf, f"i / {width}"),
+    )
+    keys: tuple[int | None, ...] = tuple(range(count))
+    other = chance(rng, 50)
+    if other:
+        statements, keys = (*statements, _default(table)), (*keys, None, -1)
+    return Layout("RANGE (k)", statements, keys, count + other, other, leaves_below=_names(table, count))
+
+
 def make_deep(rng: random.Random, table: CopyTable, count: int) -> Layout:
     """Return four levels of partitions, with an additional leaf on each level."""
     of, name = f"{table.create} {table.name}", table.name
@@ -139,6 +162,13 @@ LAYOUTS: Weighted[Callable[[random.Random, CopyTable, int], Layout]] = Weighted(
     (3, make_levels),
     (2, make_deep),
     (3, make_attached),
+    (2, make_branches),
+)
+
+
+# With hash partitions, the keys of rows do not decide which buffers are in use.
+MANY_LAYOUTS: Weighted[Callable[[random.Random, CopyTable, int], Layout]] = Weighted(
+    (3, make_list), (3, make_range), (3, make_branches), (1, make_hash)
 )
 
 
@@ -151,7 +181,7 @@ def make_partitioned(rng: random.Random, table: CopyTable, limit: int) -> tuple[
     many = chance(rng, 38) and 4 * limit > MANY_PARTITIONS
     most = MANY_PARTITIONS if chance(rng, 70) else min(4 * limit, MANY_PARTITIONS + 9)
     count = between(rng, MANY_PARTITIONS, most) if many else between(rng, 1, max(1, min(limit, 6)))
-    make = pick(rng, (make_list, make_range, make_hash)) if many else LAYOUTS.pick(rng)
+    make = MANY_LAYOUTS.pick(rng) if many else LAYOUTS.pick(rng)
     layout = make(rng, table, count)
     made = replace(
         table,
@@ -160,5 +190,6 @@ def make_partitioned(rng: random.Random, table: CopyTable, limit: int) -> tuple[
         leaves=layout.leaves,
         takes_any_key=layout.takes_any_key,
         partitions=layout.partitions,
+        leaves_below=layout.leaves_below,
     )
     return made, f" PARTITION BY {layout.by}", layout.statements

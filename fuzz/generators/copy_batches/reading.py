@@ -26,10 +26,10 @@ def make_reading(rng: random.Random, table: CopyTable) -> Reading:
 
 def _of_partitions(rng: random.Random, table: CopyTable) -> Reading | None:
     """Return triggers of a few partitions, between whose rows COPY buffers those of other partitions."""
-    if not table.partitions:
+    if not table.named_leaves:
         return None
     when = _when(rng)
-    steps = (_trigger(rng, table.name, leaf, when) for leaf in some(rng, table.partitions, between(rng, 1, 3)))
+    steps = (_trigger(rng, table.name, leaf, when) for leaf in some(rng, table.named_leaves, between(rng, 1, 3)))
     return table, tuple(step for pair in steps for step in pair)
 
 

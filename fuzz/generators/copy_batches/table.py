@@ -78,6 +78,7 @@ class CopyTable:
     leaves: int = 1
     takes_any_key: bool = True
     partitions: tuple[str, ...] = ()  # names of direct partitions that are leaves
+    leaves_below: tuple[str, ...] = ()  # names of leaves that are partitions of partitions
     # immediate checks that rows may violate: check, unique, exclusion, reference, raise
     checked: frozenset[str] = frozenset()
     deferred: frozenset[str] = frozenset()  # the same, checked at the end of the transaction
@@ -96,6 +97,11 @@ class CopyTable:
     def create(self) -> str:
         """Return the beginning of CREATE TABLE for the table and its partitions."""
         return f"CREATE {self.persistence} TABLE" if self.persistence else "CREATE TABLE"
+
+    @property
+    def named_leaves(self) -> tuple[str, ...]:
+        """Return the leaves whose names are known."""
+        return self.partitions + self.leaves_below
 
     def with_role(self, role: Role) -> tuple[CopyColumn, ...]:
         """Return the columns of a role."""

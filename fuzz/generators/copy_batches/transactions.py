@@ -111,7 +111,7 @@ def make_block(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
 BEGINS = Weighted((6, "BEGIN"), (2, "BEGIN ISOLATION LEVEL REPEATABLE READ"), (1, "BEGIN ISOLATION LEVEL SERIALIZABLE"))
 ENDS = Weighted((5, "COMMIT"), (3, "ROLLBACK"))
 WORK = Weighted((8, "copy"), (3, "check"), (2, "change"), (1, "out"))
-MOVES = Weighted((4, "open"), (5, "work"), (3, "fail"), (2, "release"), (2, "roll back"))
+MOVES = Weighted((4, "open"), (5, "work"), (3, "fail"), (2, "release"), (2, "roll back"), (1, "immediate"))
 MISTAKEN = Requirements(mistaken=True)
 
 
@@ -169,6 +169,9 @@ def savepoints(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
         elif move == "work":
             made, state = make_work(rng, state, table)
             steps += tuple(_inside(step) for step in made)
+        elif move == "immediate":
+            # Not DEFERRED, so that the next mistake fails at once.
+            steps += (Step("SET CONSTRAINTS ALL IMMEDIATE", tags=("constraints.immediate",)),)
         elif move == "fail":
             made, state, depth = _fail(rng, state, table, depth)
             steps += made

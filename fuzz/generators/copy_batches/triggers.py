@@ -4,7 +4,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fuzz.generators.choices import Weighted, chance, pick
+from fuzz.generators.choices import Weighted, chance, pick, some
+from fuzz.generators.copy_batches.partitions import loop
 from fuzz.generators.copy_batches.table import BOOM_KEY, CopyColumn, CopyTable, Family, Role
 from oracles.model.case import Step
 
@@ -132,10 +133,33 @@ def make_triggers(rng: random.Random, table: CopyTable) -> tuple[CopyTable, tupl
             continue  # PostgreSQL refuses them on partitioned tables
         table = _with(table, trigger)
         steps += create_trigger(trigger, table.name, f"{table.name}_trigger_{number}")
-    if table.partitions and chance(rng, 30):
-        leaf = pick(rng, table.partitions)
+    if table.named_leaves and chance(rng, 30):
+        leaf = pick(rng, table.named_leaves)
         steps += create_trigger(TRIGGERS.options[0], leaf, f"{leaf}_trigger")
     return table, steps
+
+
+_OF_LEAVES = Weighted(
+    (5, ("BEFORE INSERT", TRIGGERS.options[0].body)),
+    (3, ("AFTER INSERT", RECORD.format(what="after row"))),
+)
+
+
+def make_leaf_triggers(rng: random.Random, table: CopyTable) -> tuple[Step, ...]:
+    """Return the steps that create triggers of some leaves: of a few, of a third, or of all but one.
+
+    COPY has no buffers for leaves with BEFORE triggers. It writes all buffers when a row goes to such a leaf.
+    """
+    known = len(table.named_leaves)
+    leaves = some(rng, table.named_leaves, pick(rng, (1, 2, known // 3, known - 1)))
+    when, body = _OF_LEAVES.pick(rng)
+    function = f"{table.name}_of_leaves"
+    named = f"(ARRAY[{', '.join(repr(leaf) for leaf in leaves)}])[1 + i]"
+    create = f"CREATE TRIGGER of_leaves {when} ON %2$s FOR EACH ROW EXECUTE FUNCTION {function}()"
+    return (
+        Step(f"CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body} RETURN NEW; END $$"),
+        Step(loop(len(leaves), create, named), tags=("trigger.of_leaves",)),
+    )
 
 
 def make_plain_trigger(rng: random.Random, table: CopyTable) -> tuple[CopyTable, tuple[Step, ...]]:
