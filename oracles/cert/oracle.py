@@ -92,6 +92,7 @@ class _Arm:
         runs = [self._guard(pairs_at), self._run(pairs_at)]
         if all(run in self.runs.observations for run in runs) and self._is_doubtful(pairs_at):
             runs.append(self._run(pairs_at, repetition=1))
+            runs += self._contents(pairs_at)
         return [run for run in runs if run not in self.runs.observations]
 
     def _is_doubtful(self, pairs_at: Mapping[int, tuple[Restriction, ...]]) -> bool:
@@ -100,6 +101,21 @@ class _Arm:
 
     def _guard(self, pairs_at: Mapping[int, Any]) -> Run:
         return self.runs.run(self.runs.variant(dict.fromkeys(pairs_at, _KNOWN), SIMPLE_PROTOCOL))
+
+    def _contents(self, pairs_at: Mapping[int, tuple[Restriction, ...]]) -> list[Run]:
+        """Return the run that looks for rows in partitions which only restricted queries scan, if there are any.
+
+        A weaker condition may be easier to refute, so it may exclude an empty partition that a stronger one does not.
+        """
+        names: dict[int, set[str]] = {}
+        for position, _, wide, narrow in self._broken(pairs_at):
+            names.setdefault(position, set()).update(scanned(narrow) - scanned(wide))
+        queries = {position: _any_row(sorted(tables)) for position, tables in names.items() if tables}
+        return [self.runs.run(self.runs.variant(queries, SIMPLE_PROTOCOL))] if queries else []
+
+    def _filled(self, pairs_at: Mapping[int, tuple[Restriction, ...]], position: int) -> bool:
+        """Return whether a partition that only a restricted query scans has rows."""
+        return any(self.runs.observations[run].steps[position].rows for run in self._contents(pairs_at))
 
     def _run(self, pairs_at: Mapping[int, tuple[Restriction, ...]], repetition: int = 0) -> Run:
         instead = tuple((position, _together(pairs)) for position, pairs in pairs_at.items())
@@ -116,8 +132,8 @@ class _Arm:
         again = {(position, pair) for position, pair, _, _ in repeated}
         for position, pair, wide, narrow in self._broken(pairs_at):
             sides = (f"at most {_most(wide)} rows", f"{narrow['Plan Rows']} rows")
-            if not scanned(narrow) <= scanned(wide):
-                yield Inconclusive(f"{pair.name}: with the restriction, more partitions are scanned", position, sides)
+            if not scanned(narrow) <= scanned(wide) and not self._filled(pairs_at, position):
+                yield Inconclusive(f"{pair.name}: with it, more empty partitions are scanned", position, sides)
             elif (position, pair) in again:
                 yield self._finding(position, pair, sides)
             else:
@@ -214,11 +230,17 @@ def _most(wide: _Node) -> int:
 
 
 def scanned(node: _Node) -> frozenset[str]:
-    """Return the names of the tables and partitions that a plan scans.
-
-    A restriction may leave more of them, because a weaker condition may be easier to refute. Each counts for a row.
-    """
+    """Return the names of the tables and partitions that a plan scans."""
     return frozenset(each["Relation Name"] for each in _nodes(node) if "Relation Name" in each)
+
+
+def _any_row(tables: Sequence[str]) -> str:
+    """Return a query that has a row if one of the tables has any."""
+    return " UNION ALL ".join(f'(SELECT 1 FROM ONLY "{quoted}" LIMIT 1)' for quoted in map(_doubled, tables))
+
+
+def _doubled(name: str) -> str:
+    return name.replace('"', '""')
 
 
 def is_simple(node: _Node) -> bool:
