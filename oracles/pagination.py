@@ -2,13 +2,14 @@
 
 For the first pages, the planner prefers paths that return few rows early, and the executor bounds sorts, also below
 Append and Gather Merge. The last page has OFFSET only, and the query itself neither. Each page has the query's ORDER BY
-and then all output columns, so rows with equal keys are equal.
+and then all output columns, so rows with equal keys are equal. Columns of types without an order are sorted as text.
 
 If a query returns aggregates of a subquery only, then the subquery is divided into pages. A query with LIMIT is divided
 if its numbers are literals.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from copy import deepcopy
 from functools import lru_cache
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -29,6 +30,15 @@ CACHED: Final = 4096  # statements
 PAGED: Final = Sample("paged", 32)
 _STARTS: Final = (0, 1, 10)  # the rows before each page
 _ANY_ROW: Final = frozenset({"2249"})  # OID of record, whose fields may have any type
+# OIDs of types without a btree operator class: xid, cid, json, xml, geometric types, aclitem, txid_snapshot, gtsvector,
+# jsonpath, and their arrays
+_UNORDERED: Final = frozenset(
+    {
+        *("28", "29", "114", "142", "143", "199", "600", "601", "602", "603", "604", "628", "629", "718", "719"),
+        *("1011", "1012", "1017", "1018", "1019", "1020", "1027", "1033", "1034", "2949", "2970", "3642", "3644"),
+        *("4072", "4073"),
+    }
+)
 
 
 class Paged(NamedTuple):
@@ -39,11 +49,15 @@ class Paged(NamedTuple):
 
 
 @lru_cache(CACHED)
-def paged(sql: str) -> Paged | None:
-    """Return the query over the pages of its rows, or of its subquery's rows; None if they cannot be divided."""
+def paged(sql: str, types: Sequence[str] = ()) -> Paged | None:
+    """Return the query over the pages of its rows, or of its subquery's rows; None if they cannot be divided.
+
+    `types` are those of its columns.
+    """
     statement = deterministic_select(sql)
     around, select = summarized(statement)
-    pages = None if select is None else _pages(select)
+    unordered = {position for position, each in enumerate(types, 1) if each in _UNORDERED and around is None}
+    pages = None if select is None else _pages(select, unordered)
     if pages is None:
         return None
     if around is not None:
@@ -52,7 +66,7 @@ def paged(sql: str) -> Paged | None:
     return Paged(text, around is not None) if text else None
 
 
-def _pages(select: Any) -> Any:
+def _pages(select: Any, unordered: Collection[int]) -> Any:
     """Return the union of two or three pages of a query, which is changed; None if it cannot be divided.
 
     PostgreSQL 17 does not sort by a constant that grouping sets replace by NULL, so queries with grouping sets have no
@@ -66,7 +80,7 @@ def _pages(select: Any) -> Any:
     select.limitOption = LimitOption.LIMIT_OPTION_DEFAULT
     keys = tuple(select.sortClause or ())
     others = sorted({*range(1, len(targets) + 1)} - {integer(key.node) for key in keys})
-    more = snippet(f"SELECT ORDER BY {', '.join(map(str, others))}").sortClause if others else ()
+    more = tuple(_as_text(targets[each - 1]) if each in unordered else _key(str(each)) for each in others)
     select.sortClause = (*keys, *more)
     text = printed(select)
     if not text:
@@ -74,6 +88,16 @@ def _pages(select: Any) -> Any:
     pages = snippet(" UNION ALL ".join(f"SELECT * FROM ({text}{limit}) AS page" for limit in limits))
     pages.withClause = common
     return pages
+
+
+def _key(sql: str) -> Any:
+    return snippet(f"SELECT ORDER BY {sql}").sortClause[0]
+
+
+def _as_text(target: Any) -> Any:
+    key = _key('x::text COLLATE "C"')
+    key.node.arg.arg = deepcopy(target.val)
+    return key
 
 
 def _limits(select: Any) -> list[str]:
@@ -104,8 +128,9 @@ class Pagination(Metamorphic):
 
     def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
         """Yield the relation between the case and its queries over pages."""
-        made = {step: pages for step, sql in arm_runs.exact_queries().items() if (pages := paged(sql))}
-        types, stored = arm_runs.shown_types(made), inexact_types(arm_runs.case.all_steps)
+        queries, stored = arm_runs.exact_queries(), inexact_types(arm_runs.case.all_steps)
+        types = arm_runs.shown_types(queries)
+        made = {step: pages for step, sql in queries.items() if (pages := paged(sql, types[step]))}
         changed = {
             step: sql
             for step, (sql, is_within) in made.items()

@@ -122,10 +122,10 @@ class ArmRuns:
             if _FLOATS.isdisjoint(shown[position]) and is_exact(sql, shown[position], inexact)
         }
 
-    def shown_types(self, positions: Iterable[int]) -> dict[int, frozenset[str]]:
+    def shown_types(self, positions: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """Return the types of the columns that the case's own queries return, as in `ResultColumn.type`."""
         steps = self.observation(QueryVariant()).steps
-        return {position: frozenset(column.type for column in steps[position].columns) for position in positions}
+        return {position: tuple(column.type for column in steps[position].columns) for position in positions}
 
     def with_exact_results(self, items: Mapping[int, T], query: Callable[[T], str]) -> dict[int, T]:
         """Return the entries of `items` whose query result does not depend on the choice among distinguishable values.

@@ -10,7 +10,7 @@ from oracles.model.oracle import NotApplicable
 from oracles.pagination import PAGED, Paged, Pagination, paged
 from tests.oracles.observed import agreed, case, finding, judged, ok, query, seen
 
-INTEGER, COUNT, TEXT = "23", "20", "25"
+INTEGER, COUNT, TEXT, JSON = "23", "20", "25", "114"
 TABLE = Step("CREATE TABLE a (x int, y int)")
 
 
@@ -27,6 +27,13 @@ ALL = ("LIMIT 1", "LIMIT 9 OFFSET 1", "OFFSET 10")
 
 def test_the_pages_have_one_total_order() -> None:
     assert paged("SELECT x, y FROM a") == Paged(pages("SELECT x, y FROM a ORDER BY 1, 2", *ALL), is_within=False)
+
+
+def test_columns_without_an_order_are_sorted_as_text() -> None:
+    found = paged("SELECT x, y || 'z' AS z FROM a", (INTEGER, JSON))
+    assert found
+    assert found.sql == pages("SELECT x, y || 'z' AS z FROM a ORDER BY 1, CAST(y || 'z' AS text) COLLATE \"C\"", *ALL)
+    assert paged("SELECT x FROM a ORDER BY 1", (JSON,)) == paged("SELECT x FROM a ORDER BY 1")
 
 
 def test_keys_of_the_query_come_first() -> None:
