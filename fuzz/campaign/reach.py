@@ -74,7 +74,8 @@ def _rescan_counters(node: Node) -> Iterator[str]:
 
 def _sort_counters(node: Node) -> Iterator[str]:
     """Yield sorted_on_disk.type for a merge join that returns to rows of a sort on disk, without Material above it."""
-    if node["Node Type"] == "Merge Join" and node["Plans"][1].get("Sort Space Type") == "Disk":
+    inner = [each for each in node.get("Plans", ()) if each.get("Parent Relationship") == "Inner"]
+    if node["Node Type"] == "Merge Join" and any(each.get("Sort Space Type") == "Disk" for each in inner):
         yield f"sorted_on_disk.{_kind(node)}"
 
 
