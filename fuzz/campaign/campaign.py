@@ -171,19 +171,18 @@ class Campaign:
             self._take_death(ended)
         elif isinstance(ended.result, RangeResult) and isinstance(ended.job, Range):
             self._take_range(ended.job, ended.result)
-        elif isinstance(ended.result, ReductionResult):
-            self._environment.say(ended.result.note)
-            self._read_findings()
-            self._make_room(ended.job)
+        elif isinstance(ended.result, ReductionResult) and isinstance(ended.job, Reduction):
+            self._take_reduction(ended.job, ended.result)
         elif isinstance(ended.result, RetryResult):
             self._take_retry(ended.result)
 
-    def _make_room(self, job: Job) -> None:
+    def _take_reduction(self, job: Reduction, result: ReductionResult) -> None:
         """Let another finding be reduced if this one turned out to be a known fault."""
-        for each in self._findings:
-            if isinstance(job, Reduction) and each.finding.fingerprint == job.fingerprint and self._is_known(each):
-                self._environment.say(KNOWN)
-                self._reducing -= 1
+        self._environment.say(result.note)
+        self._read_findings()
+        if any(each.finding.fingerprint == job.fingerprint and self._is_known(each) for each in self._findings):
+            self._environment.say(KNOWN)
+            self._reducing -= 1
 
     def _is_known(self, found: StoredFinding) -> bool:
         return fault_of(found, self._known) is not None

@@ -102,11 +102,11 @@ def known_fault(finding: Finding, known: Iterable[KnownFault]) -> KnownFault | N
 
 def fault_of(found: StoredFinding, known: Iterable[KnownFault]) -> KnownFault | None:
     """Return the known fault that a finding of the store is, if any: also one whose correction hides it."""
-    hiding = "" if found.blame is None else found.blame.correction
-    return next(
-        (fault for fault in known if fault.matches(found.finding) or (hiding and _name_of(fault.correction) == hiding)),
-        None,
-    )
+    return next((fault for fault in known if fault.matches(found.finding) or _is_hidden(found, fault)), None)
+
+
+def _is_hidden(found: StoredFinding, fault: KnownFault) -> bool:
+    return bool(found.correction) and found.correction == _name_of(fault.correction)
 
 
 def _name_of(correction: Patch | None) -> str:

@@ -48,16 +48,20 @@ class SourceDatabase:
         """
         worker_db = self._new_database()
         received: list[str] = []
-        losses: list[Exception] = []
+        is_lost = False
         try:
-            with session(self._address(worker_db), autocommit=True) as connection, _noted_loss(connection, losses):
-                for step in (Step("CREATE SCHEMA duel"), *scene):
-                    _execute(connection, step)
-                connection.cursor_factory = _recording(received)
-                yield connection
+            with session(self._address(worker_db), autocommit=True) as connection:
+                try:
+                    for step in (Step("CREATE SCHEMA duel"), *scene):
+                        _execute(connection, step)
+                    connection.cursor_factory = _recording(received)
+                    yield connection
+                except psycopg.OperationalError:
+                    is_lost = connection.broken  # once closed, it does not count as broken
+                    raise
         except psycopg.OperationalError as error:
             words = f"arm {self._arm.name} was lost while a source used it: {first_line(str(error))}"
-            if not losses:
+            if not is_lost:
                 raise ServerError(words) from error
             _await_server(worker_db)
             raise LostServer(words, scene, [Step(sql, may_fail=True) for sql in received]) from error
@@ -91,16 +95,6 @@ def _await_server(worker_db: WorkerDatabase) -> None:
         return
     run_exchanges([worker_db.recover()], RECOVERY_SECONDS)
     worker_db.renew()
-
-
-@contextmanager
-def _noted_loss(connection: psycopg.Connection[Any], losses: list[Exception]) -> Iterator[None]:
-    """Add an error that ends the connection to `losses`. Closed by its own context, it does not count as broken."""
-    try:
-        yield
-    except psycopg.OperationalError as error:
-        losses += [error] if connection.broken else []
-        raise
 
 
 def _recording(received: list[str]) -> type[psycopg.Cursor[Any]]:

@@ -40,9 +40,14 @@ class StoredFinding:
         return self.reduced and (self.blame is not None or not self.least.shown)
 
     @property
+    def correction(self) -> str:
+        """Return the name of the known fault's correction that hides it, or ""."""
+        return "" if self.blame is None else self.blame.correction
+
+    @property
     def blamed_on_base(self) -> bool:
         """Return whether the base without any patch shows it."""
-        return self.blame is not None and (self.blame.key == UPSTREAM or bool(self.blame.correction))
+        return bool(self.correction) or (self.blame is not None and self.blame.key == UPSTREAM)
 
 
 def untriaged(findings: Sequence[StoredFinding]) -> list[StoredFinding]:
@@ -74,8 +79,7 @@ def bug_key(found: StoredFinding) -> str:
         return found.finding.fingerprint
     blame = "" if found.blame is None else found.blame.key
     finding = found.least.finding
-    corrected = found.blame is not None and bool(found.blame.correction)
-    parts = (blame,) if corrected else (finding.oracle, finding.origin, blame)
+    parts = (blame,) if found.correction else (finding.oracle, finding.origin, blame)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
 

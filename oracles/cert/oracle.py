@@ -131,11 +131,12 @@ class _Arm:
         repeated = self._broken(pairs_at, repetition=1) if doubtful else ()
         again = {(position, pair) for position, pair, _, _ in repeated}
         for position, pair, wide, narrow in self._broken(pairs_at):
-            sides = (f"at most {_most(wide)} rows", f"{narrow['Plan Rows']} rows")
+            rows = (wide["Plan Rows"], narrow["Plan Rows"])
+            sides = (f"at most {_most(wide)} rows", f"{rows[1]} rows")
             if not scanned(narrow) <= scanned(wide) and not self._filled(pairs_at, position):
                 yield Inconclusive(f"{pair.name}: with it, more empty partitions are scanned", position, sides)
             elif (position, pair) in again:
-                yield self._finding(position, pair, sides)
+                yield self._finding(position, pair, *rows)
             else:
                 yield Unstable(f"{pair.name}: not in each run", position, sides)
         same = {(position, raised(seen)) for position, seen, _ in (self._errors(pairs_at, 1) if doubtful else ())}
@@ -197,16 +198,15 @@ class _Arm:
             evidence=(Evidence(_together(pairs), _SETTINGS, planned=True, simple_protocol=True),),
         )
 
-    def _finding(self, position: int, pair: Restriction, sides: tuple[str, str]) -> Finding:
-        most, actual = sides
+    def _finding(self, position: int, pair: Restriction, wide: int, narrow: int) -> Finding:
         return Finding(
             oracle=Cert.name,
             arms=(self.runs.arm, self.runs.arm),
             origin=f"more rows expected: {pair.name}",
             step=position,
-            summary=f"step {position}: {actual} are expected, {most} without the restriction: {pair.name}",
-            expected=f"{most}, as for\nquery: {pair.wide}",
-            actual=f"{actual}\nquery: {pair.narrow}",
+            summary=f"step {position}: {narrow} rows are expected, {wide} without the restriction: {pair.name}",
+            expected=f"at most {max(1, wide)} rows, as for\nquery: {pair.wide}",
+            actual=f"{narrow} rows\nquery: {pair.narrow}",
             evidence=tuple(
                 Evidence(sql, _SETTINGS, planned=True, simple_protocol=True) for sql in (pair.wide, pair.narrow)
             ),
@@ -236,11 +236,8 @@ def scanned(node: _Node) -> frozenset[str]:
 
 def _any_row(tables: Sequence[str]) -> str:
     """Return a query that has a row if one of the tables has any."""
-    return " UNION ALL ".join(f'(SELECT 1 FROM ONLY "{quoted}" LIMIT 1)' for quoted in map(_doubled, tables))
-
-
-def _doubled(name: str) -> str:
-    return name.replace('"', '""')
+    doubled = (name.replace('"', '""') for name in tables)
+    return " UNION ALL ".join(f'(SELECT 1 FROM ONLY "{name}" LIMIT 1)' for name in doubled)
 
 
 def is_simple(node: _Node) -> bool:
