@@ -57,9 +57,13 @@ def queries(*sql: str) -> Case:
     return Case("test", (), tuple(Step(each, Kind.QUERY) for each in sql))
 
 
-def run(arms: tuple[Arm, ...], directory: Path, stop: Event, job: Range) -> RangeResult:
+def begin(directory: Path) -> None:
     with opened(directory) as store:
         store.begin(Plan(1, {}, None, None, stop_at_first=False, arms=ArmOptions()), {})
+
+
+def run(arms: tuple[Arm, ...], directory: Path, stop: Event, job: Range) -> RangeResult:
+    begin(directory)
     with CaseWork(attached(arms), directory, 1, "", {})(0, stop) as do:
         result = do(job)
     assert isinstance(result, RangeResult)
@@ -125,6 +129,7 @@ def test_a_doubt_that_cannot_be_tried_again_makes_room_for_the_next(
     arms: tuple[Arm, ...], tmp_path: Path, open_directory: Path, stop: Event
 ) -> None:
     """The servers of retries do not start, because initdb fails."""
+    begin(tmp_path)
     doubt = doubt_of("result", Unstable("rows"), "1/test/0", queries("SELECT 1"))
     with opened(tmp_path) as store:
         store.add_doubt(doubt)
