@@ -11,7 +11,8 @@ Nothing is compared in these cases:
   rows (`set_append_rel_size`) and rounds it, so fewer rows may match more often.
 - The query reads views. The planner combines their bounds with top-level conditions of the query, but not within OR.
 - There are extended statistics, which estimate combinations of columns better than single columns.
-- The planner fails. That is a finding if no part of the queries can raise the error, else inconclusive.
+- The planner fails. That is a finding if no part of the queries can raise the error, else inconclusive. If it finds no
+  operator, the pair with DISTINCT, which the types of some columns do not have, is left out.
 - A condition names no column. It becomes a one-time filter, which is estimated as true at the top level, but not
   within OR.
 """
@@ -20,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from oracles.cert.restrictions import Restriction, restrictions
+from oracles.cert.restrictions import DISTINCT, Restriction, restrictions
 from oracles.framework.canaries import query
 from oracles.framework.metamorphic import verdicts_of_arms
 from oracles.framework.relations import SIMPLE_PROTOCOL, ArmRuns
@@ -66,7 +67,8 @@ _HELPERS: Final = _APPENDS | {
 _TABLE: Final = Step("CREATE TABLE canary AS SELECT n FROM generate_series(1, 4) AS n")  # views are not compared
 _WIDE, _NARROW = "pgduel_wide", "pgduel_narrow"  # begin the names of subplans, which must not hide tables of the case
 _Node = Mapping[str, Any]  # of a plan
-_DISTINCT: Final = frozenset({"Aggregate", "Limit", "Unique"})  # node types on top of the scans and the join
+_ABOVE: Final = frozenset({"Aggregate", "Limit", "Unique"})  # node types on top of the scans and the join
+_UNDEFINED_FUNCTION: Final = "42883"  # also of operators
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,15 @@ class _Arm:
     runs: ArmRuns
 
     def pairs(self) -> dict[int, tuple[Restriction, ...]]:
-        """Return the pairs of queries by position."""
+        """Return the pairs of queries by position, without those that a first run could not plan."""
+        pairs_at = self._all_pairs()
+        first = self.runs.observations.get(self._run(pairs_at))
+        if first is None:
+            return pairs_at
+        failed = {at for at in pairs_at if first.steps[at].sqlstate == _UNDEFINED_FUNCTION}
+        return {at: kept for at, pairs in pairs_at.items() if (kept := _planned(pairs, failed=at in failed))}
+
+    def _all_pairs(self) -> dict[int, tuple[Restriction, ...]]:
         steps = self.runs.case.all_steps
         created = created_names(steps)
         return {
@@ -213,6 +223,11 @@ class _Arm:
         )
 
 
+def _planned(pairs: tuple[Restriction, ...], *, failed: bool) -> tuple[Restriction, ...]:
+    """Return the pairs to plan; not those with DISTINCT if an operator was missing."""
+    return tuple(pair for pair in pairs if not (failed and pair.name == DISTINCT))
+
+
 def _together(pairs: Sequence[Restriction]) -> str:
     """Return one statement with a separate subplan for each query."""
     sides = {f"{side}{number}": sql for number, pair in enumerate(pairs) for side, sql in _sides(pair)}
@@ -245,7 +260,7 @@ def is_simple(node: _Node) -> bool:
 
     Nodes that make rows distinct may be above.
     """
-    while node["Node Type"] in _DISTINCT and len(node.get("Plans", ())) == 1:
+    while node["Node Type"] in _ABOVE and len(node.get("Plans", ())) == 1:
         node = node["Plans"][0]
     nodes = list(_nodes(node))
     joins = [each for each in nodes if each["Node Type"] in _JOINS]

@@ -26,6 +26,7 @@ from oracles.sql.total_order import is_star
 
 CACHED: Final = 4096  # statements
 MOST: Final = 12  # pairs of a query; all are planned in one statement
+DISTINCT: Final = "DISTINCT"  # the name of the pairs whose types need an equality operator
 _BOUNDS: Final = {"<": 1, "<=": 1, ">": -1, ">=": -1}
 # Limits of int4, the type of each bound that is read. With another type, the operator may have no place in the operator
 # class of a partition key, so partitions with no such rows are not pruned.
@@ -142,7 +143,7 @@ def _pairs(rows: _Rows, columns: list[str], condition: Any, shown: list[str]) ->
     if shown and all(shown):
         names = ", ".join(shown)
         distinct = rows.where(rows.condition, f"DISTINCT {names}")
-        yield Restriction("DISTINCT", rows.where(rows.condition, names), distinct)
+        yield Restriction(DISTINCT, rows.where(rows.condition, names), distinct)
 
 
 def _tightened(rows: _Rows, bound: Any) -> Iterator[Restriction]:

@@ -128,3 +128,12 @@ def test_any_other_error_is_inconclusive_with_both_sides() -> None:
     assert doubt == Inconclusive("queries are not planned")
     assert isinstance(doubt, Inconclusive)
     assert (doubt.step, doubt.sides) == (0, ("a plan", "ERROR: 42883: it failed"))
+
+
+def test_a_type_without_equality_leaves_the_other_restrictions() -> None:
+    def respond(run: Run) -> CaseObservation:
+        if run.plannings and any("DISTINCT" in sql for _, sql in run.instead):
+            return seen(error("42883"))
+        return seen(plan(lambda name, run: 11 if name == NARROW else 10, run) if run.plannings else ok("1"))
+
+    assert finding(judged(Cert(), CASE, respond)[:1]).origin == "more rows expected: one more condition"
