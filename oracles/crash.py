@@ -13,7 +13,7 @@ from oracles.framework.verdicts import CONNECTION_LOST, findings_of_runs, lost_s
 from oracles.model.case import Case
 from oracles.model.finding import Finding, as_all_do
 from oracles.model.observation import CaseObservation, Outcome, Run
-from oracles.model.oracle import Agree, Canary, Observations, Oracle, Sample, Verdict, duel, judged_arms
+from oracles.model.oracle import Agree, Canary, More, Observations, Oracle, Sample, Verdict, duel, judged_arms
 
 FRAMES: Final = 3  # of a backtrace, enough to distinguish causes
 REPORT_LINES: Final = 60  # quoted in a finding
@@ -49,9 +49,11 @@ class Crash(Oracle):
         """
         return duel(case, arms) + repeated_runs(case, arms)
 
-    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...]:
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
         """Return a finding for each crash. A crash of all arms is one finding, with the first arm twice in `arms`."""
         findings = findings_of_runs(arms, observations, _faults, _finding)
+        if isinstance(findings, More):
+            return findings
         suspects = {finding.arms[1] for finding in findings}
         others = [
             _unharmed(arm, self.runs(case, arms), observations) for arm in judged_arms(arms) if arm not in suspects
@@ -59,9 +61,9 @@ class Crash(Oracle):
         return (*findings, *others)
 
 
-def _faults(observed: CaseObservation) -> Iterator[tuple[str, CaseObservation]]:
+def _faults(observed: CaseObservation) -> Iterator[tuple[str, None, CaseObservation]]:
     if report := crash_report(observed):
-        yield crash_origin(report), observed
+        yield crash_origin(report), None, observed
 
 
 def _finding(pair: tuple[str, str], origin: str, observed: CaseObservation) -> Finding:

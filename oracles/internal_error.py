@@ -6,8 +6,9 @@ count, also in steps that may fail. Places that raise one legally are listed in 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
@@ -80,13 +81,13 @@ class InternalError(Oracle):
         Some of PostgreSQL's own tests raise internal errors on purpose. So in a replayed test, errors do not count that
         it raises without modes, too, on the first arm.
         """
-        findings = findings_of_runs(arms, observations, _faults, _finding)
-        if case.part and findings:
-            plain = Run(arms[0], ())
-            if plain not in observations:
-                return More((plain,), frozenset(finding.symptom for finding in findings))
-            intended = {origin for origin, _ in _faults(observations[plain])}
-            findings = tuple(finding for finding in findings if finding.origin not in intended)
+        plain = Run(arms[0], ())
+        if case.part and plain not in observations and (origins := _origins(observations.values())):
+            return More((plain,), origins)
+        intended = _origins([observations[plain]]) if case.part and plain in observations else frozenset()
+        findings = findings_of_runs(arms, observations, partial(_faults, intended=intended), _finding)
+        if isinstance(findings, More):
+            return findings
         suspects = {finding.arms[1] for finding in findings}
         others = [
             _without(arm, self.runs(case, arms), observations) for arm in judged_arms(arms) if arm not in suspects
@@ -96,8 +97,15 @@ class InternalError(Oracle):
         return (*findings, *others, *(doubt for _, doubt in sorted(legal.items())))
 
 
-def _faults(observed: CaseObservation) -> Iterator[tuple[str, RaisedError]]:
-    return ((origin_of(error.message), error) for error in internal_errors(observed))
+def _faults(observed: CaseObservation, intended: Set[str] = frozenset()) -> Iterator[tuple[str, int, RaisedError]]:
+    """Yield the internal errors of a run with their origins and steps, without those of intended origins."""
+    for error in internal_errors(observed):
+        if (origin := origin_of(error.message)) not in intended:
+            yield origin, error.step, error
+
+
+def _origins(seen: Iterable[CaseObservation]) -> frozenset[str]:
+    return frozenset(origin for observed in seen for origin, *_ in _faults(observed))
 
 
 def _finding(pair: tuple[str, str], origin: str, error: RaisedError) -> Finding:

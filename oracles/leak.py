@@ -19,9 +19,9 @@ from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.shared_runs import REPEATED, REPEATS, repeated_runs
-from oracles.framework.verdicts import lost_session
+from oracles.framework.verdicts import findings_of_runs, lost_session
 from oracles.model.case import Case
-from oracles.model.finding import Finding, as_all_do, pairs_of
+from oracles.model.finding import Finding, as_all_do, first_of_each, pairs_of
 from oracles.model.observation import CaseObservation, Outcome, Residue, Resources, Run
 from oracles.model.oracle import (
     Agree,
@@ -31,6 +31,7 @@ from oracles.model.oracle import (
     Observations,
     Oracle,
     Sample,
+    Unstable,
     Verdict,
     duel,
     judged_arms,
@@ -43,12 +44,19 @@ FASTER: Final = 1.25
 
 def outgrown(suspect: Sequence[Resources], other: Sequence[Resources]) -> Iterator[str]:
     """Yield each quantity that grows steadily on the suspect, and faster than on the other arm."""
+    held = _held(suspect)
+    for quantity in _gained(suspect, other):
+        later = _after_warm_up(held[quantity])
+        if len(later) > 1 and all(before < after for before, after in pairwise(later)):
+            yield quantity
+
+
+def _gained(suspect: Sequence[Resources], other: Sequence[Resources]) -> Iterator[str]:
+    """Yield each quantity of which the suspect gains more than the other arm, steadily or not."""
     others = _held(other)
     for quantity, values in _held(suspect).items():
-        later = _after_warm_up(values)
-        gained, others_gain = _gain(later), _gain(_after_warm_up(others.get(quantity, ())))
-        steadily = len(later) > 1 and all(before < after for before, after in pairwise(later))
-        if steadily and gained > FASTER * others_gain:
+        gained, others_gain = _gain(_after_warm_up(values)), _gain(_after_warm_up(others.get(quantity, ())))
+        if gained > FASTER * others_gain:
             yield quantity
 
 
@@ -124,11 +132,13 @@ class Leak(Oracle):
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
         """Return a finding for each kind of remains and each quantity that grows."""
         growth = _growth(case, arms, observations)
+        reported = findings_of_runs(arms, observations, _reported, _left_finding)
         if isinstance(growth, More):
             return growth
-        left = {finding.fingerprint: finding for finding in _left_behind(case, arms, observations)}
-        found = (*left.values(), *growth)
-        suspects = {finding.arms[1] for finding in found}
+        if isinstance(reported, More):
+            return reported
+        found = (*first_of_each((*reported, *_left_behind(case, arms, observations))), *growth)
+        suspects = {verdict.arms[1] for verdict in found if isinstance(verdict, Finding)}
         return (*found, *(self._clean(case, arm, observations) for arm in judged_arms(arms) if arm not in suspects))
 
     def _clean(self, case: Case, arm: str, observations: Observations) -> Agree | Inconclusive:
@@ -144,11 +154,11 @@ def _left_behind(case: Case, arms: Sequence[str], observations: Observations) ->
         cases_own = _locks_of_the_case(tuple(seen.values()))
         signs: dict[str, dict[str, str]] = defaultdict(dict)  # origin -> arm -> example
         for arm, observed in seen.items():
-            for origin, example in (*_reported(observed), *_residue(observed, cases_own), *_left_remote(observed)):
+            for origin, example in (*_residue(observed, cases_own), *_left_remote(observed)):
                 signs[origin].setdefault(arm, example)
         for origin, examples in signs.items():
             for pair in pairs_of(arms, examples):
-                yield _finding(pair, origin, examples[pair[1]], "nothing left behind")
+                yield _left_finding(pair, origin, examples[pair[1]])
 
 
 def _locks_of_the_case(seen: Sequence[CaseObservation]) -> AbstractSet[str]:
@@ -165,8 +175,8 @@ def _locks_of_the_case(seen: Sequence[CaseObservation]) -> AbstractSet[str]:
     return set.intersection(*held) if held and alike else set().union(*held)
 
 
-def _reported(observed: CaseObservation) -> Iterator[tuple[str, str]]:
-    """Yield origin and text of the server's own warnings, from client messages and log."""
+def _reported(observed: CaseObservation) -> Iterator[tuple[str, None, str]]:
+    """Yield origin, step (unknown) and text of the server's own warnings, from client messages and log."""
     messages = [
         message.text
         for step in observed.steps
@@ -177,7 +187,7 @@ def _reported(observed: CaseObservation) -> Iterator[tuple[str, str]]:
     logged = [line[found.end() :] for line in lines if (found := _LOGGED.match(line))]
     for text in messages + logged:
         if found := _REPORTED.match(text):
-            yield f"warning: {_CHANGING.sub('N', found[0])}", found[0]
+            yield f"warning: {_CHANGING.sub('N', found[0])}", None, found[0]
 
 
 def _residue(observed: CaseObservation, cases_own: AbstractSet[str]) -> Iterator[tuple[str, str]]:
@@ -209,38 +219,53 @@ def _left_remote(observed: CaseObservation) -> Iterator[tuple[str, str]]:
             mine.clear()
 
 
+def _left_finding(pair: tuple[str, str], origin: str, example: str) -> Finding:
+    return _finding(pair, origin, example, "nothing left behind")
+
+
 def _finding(pair: tuple[str, str], origin: str, actual: str, expected: str) -> Finding:
     return Finding(Leak.name, pair, origin, None, f"{pair[1]} leaks: {origin}{as_all_do(pair)}", expected, actual)
 
 
-def _growth(case: Case, arms: Sequence[str], observations: Observations) -> tuple[Finding, ...] | More:
-    """Return the findings of growth for each ordered pair of arms.
+def _growth(case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
+    """Return the verdicts on growth for each ordered pair of arms.
 
     If a session grows in a few repetitions, runs with many repetitions are requested, and growth must continue there.
     """
-    findings: list[Finding] = []
+    verdicts: list[Verdict] = []
     wanted: list[Run] = []
     for pair in permutations(arms, 2) if case in REPEATED else ():
         few, many = (tuple(Run(arm, case.modes, repeats) for arm in pair) for repeats in (REPEATS, CONFIRMING_REPEATS))
         suspected = tuple(_outgrown(few, observations))
         if suspected and any(run not in observations for run in many):
             wanted += many
-        elif suspected:
-            findings += _confirmed(suspected, many, observations)
-    return More(tuple(dict.fromkeys(wanted))) if wanted else tuple(findings)
+        else:
+            judged = (_growth_verdict(quantity, many, observations) for quantity in suspected)
+            verdicts += [verdict for verdict in judged if verdict is not None]
+    return More(tuple(dict.fromkeys(wanted))) if wanted else tuple(verdicts)
 
 
 def _outgrown(runs: Sequence[Run], observations: Observations) -> Iterator[str]:
     """Yield the quantities that grew faster in the second run than in the first, unless one of them is incomplete."""
-    other, suspect = (observations[run].resources for run in runs)
-    if len(other) == len(suspect) == runs[0].repeats:
+    if _complete(runs, observations):
+        other, suspect = (observations[run].resources for run in runs)
         yield from outgrown(suspect, other)
 
 
-def _confirmed(suspected: Sequence[str], runs: Sequence[Run], observations: Observations) -> Iterator[Finding]:
-    pair = (runs[0].arm, runs[1].arm)
-    for quantity in (each for each in _outgrown(runs, observations) if each in suspected):
-        other, suspect = (series(observations[run].resources, quantity) for run in runs)
-        yield _finding(
-            pair, f"growth: {quantity}", f"after each repetition: {suspect}", f"after each repetition: {other}"
-        )
+def _complete(runs: Sequence[Run], observations: Observations) -> bool:
+    return all(len(observations[run].resources) == run.repeats for run in runs)
+
+
+def _growth_verdict(
+    quantity: str, runs: tuple[Run, ...], observations: Observations
+) -> Finding | Unstable | Inconclusive | None:
+    """Return the verdict on a suspected quantity after many repetitions on (reference, suspect), None if it stopped."""
+    other, suspect = (observations[run].resources for run in runs)
+    ours, theirs = (f"after each repetition: {series(each, quantity)}" for each in (other, suspect))
+    if not _complete(runs, observations):
+        return Inconclusive("growth: the longer run was not executed to its end", None, (ours, theirs))
+    if quantity in outgrown(suspect, other):
+        return _finding((runs[0].arm, runs[1].arm), f"growth: {quantity}", theirs, ours)
+    if quantity in _gained(suspect, other):
+        return Unstable("growth: not steady in the longer run", None, (ours, theirs))
+    return None

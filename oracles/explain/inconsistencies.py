@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from oracles.explain.nodes import EXPLAINED, Node, explained_runs, plans
 from oracles.model.case import Case
-from oracles.model.finding import Evidence, Finding, as_all_do, pairs_of
+from oracles.model.finding import Evidence, Finding, as_all_do, first_of_each, pairs_of
 from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Agree, Inconclusive, Observations, Oracle, Sample, Verdict, duel, judged_arms
 
@@ -20,6 +20,11 @@ class Inconsistency:
     name: str
     of: str  # kind of node
     figures: tuple[str, ...]  # figures, one line each
+
+    @property
+    def origin(self) -> str:
+        """Return the origin of its findings."""
+        return f"{self.name}: {self.of}"
 
 
 class InconsistentFigures(Oracle):
@@ -39,16 +44,16 @@ class InconsistentFigures(Oracle):
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...]:
         """Return a finding for each identity that an arm violates, else the number of judged statements."""
         seen = {run.arm: observations[run] for run in explained_runs(case, arms)}
-        broken: dict[str, dict[str, tuple[int, Inconsistency]]] = defaultdict(dict)  # identity -> arm -> example
+        broken: dict[tuple[str, int], dict[str, Inconsistency]] = defaultdict(dict)  # (origin, step) -> arm -> example
         for arm, observed in seen.items():
             for position, plan in plans(observed):
                 for found in self.inconsistencies(plan):
-                    broken[found.name].setdefault(arm, (position, found))
-        findings = [
-            self._finding(case, pair, *examples[pair[1]])
-            for examples in broken.values()
+                    broken[found.origin, position].setdefault(arm, found)
+        findings = first_of_each(
+            self._finding(case, pair, position, examples[pair[1]])
+            for (_, position), examples in broken.items()
             for pair in pairs_of(arms, examples)
-        ]
+        )
         suspects = {finding.arms[1] for finding in findings}
         return (*findings, *(_unsuspected(seen.get(arm)) for arm in judged_arms(arms) if arm not in suspects))
 
@@ -56,7 +61,7 @@ class InconsistentFigures(Oracle):
         return Finding(
             oracle=self.name,
             arms=pair,
-            origin=f"{found.name}: {found.of}",
+            origin=found.origin,
             step=position,
             summary=f"step {position}: figures of a {found.of} contradict: {found.name}{as_all_do(pair)}",
             expected=found.name,

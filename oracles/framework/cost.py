@@ -8,10 +8,10 @@ million. Time is CPU time, because elapsed time depends on other processes of th
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from oracles.explain.nodes import Node, plan_kinds, plans
 from oracles.framework.pairwise import Pair, SampledPairwise
@@ -19,6 +19,8 @@ from oracles.model.case import Case, Kind
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
 from oracles.model.observation import Run
 from oracles.model.oracle import Agree, Inconclusive, More, Observations, Unstable, Verdict
+
+MEASURED: Final = 3  # limit of statements of a case that are measured in rounds for each cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,32 +66,39 @@ class CostPair(Pair):
         """Return the evidence of a finding about a query."""
 
     def judge(self) -> tuple[Verdict, ...] | More:
-        """Return a finding or a doubt for each cost that seems too high, and the number of compared statements."""
+        """Return the verdicts on the costs that seem too high, and the number of compared statements.
+
+        If many statements of a case seem too expensive, those that exceed the margin most are measured in rounds.
+        """
         steps, doubt = self.compared()
         verdicts: list[Verdict] = [doubt] if doubt else []
+        skipped: set[int] = set()
         for cost in self.costs:
-            step = self._worst(cost, steps)
-            judged = self._verdict(cost, step) if step is not None else None
-            if isinstance(judged, More):
-                return judged
-            verdicts += [judged] if judged else []
-        return (*verdicts, Agree(len(steps)))
+            exceeding = self._exceeding(cost, steps)
+            for step in exceeding[:MEASURED]:
+                judged = self._verdict(cost, step)
+                if isinstance(judged, More):
+                    return judged
+                verdicts.append(judged)
+            if others := exceeding[MEASURED:]:
+                skipped |= set(others)
+                costs = self._first_costs(cost, others[0])
+                verdicts.append(Inconclusive(f"{cost.name}: only the largest were measured again", others[0], costs))
+        return (*verdicts, Agree(len(steps) - len(skipped)))
 
     def first_plans(self, arm: str) -> Mapping[int, Node]:
         """Return the plans of the first measurement by step."""
         return dict(plans(self.observations[self.first(arm)]))
 
-    def _worst(self, cost: Cost, steps: Sequence[int]) -> int | None:
-        """Return the step that exceeds the margin by the largest factor, or None if no step does."""
+    def _exceeding(self, cost: Cost, steps: Sequence[int]) -> list[int]:
+        """Return the steps that exceed the margin, those with the largest factor first."""
         ours, theirs = (self.first_plans(arm) for arm in (self.reference, self.suspect))
 
         def excess(step: int) -> float:
             return cost.of(theirs[step]) / max(cost.of(ours[step]), 1e-3)
 
-        def exceeding() -> Iterator[int]:
-            return (step for step in steps if cost.exceeds(ours[step], theirs[step]))
-
-        return max(exceeding(), key=excess, default=None)
+        exceeding = (step for step in steps if cost.exceeds(ours[step], theirs[step]))
+        return sorted(exceeding, key=excess, reverse=True)
 
     def _verdict(self, cost: Cost, step: int) -> Finding | Unstable | More:
         """Return the verdict after several rounds. The first round within the margin ends them."""

@@ -13,7 +13,7 @@ A share of the cases is judged; all of them if there is a single arm, which few 
 
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
@@ -28,7 +28,7 @@ from oracles.framework.relations import (
     QueryVariant,
 )
 from oracles.model.case import Case
-from oracles.model.finding import Evidence, Finding, as_all_do, pairs_of
+from oracles.model.finding import Evidence, Finding, as_all_do, first_of_each, pairs_of
 from oracles.model.mode import Mode
 from oracles.model.observation import Message, Run
 from oracles.model.oracle import (
@@ -70,24 +70,25 @@ class Metamorphic(Oracle):
 def verdicts_of_arms(arms: Sequence[str], verdicts: Iterable[tuple[str, Verdict]]) -> tuple[Verdict, ...]:
     """Return the verdicts on arms that were judged one by one.
 
-    There is one finding for each violated relation and suspect. Other verdicts count for the judged arms only.
+    There is one finding for each violated relation and pair of arms. Arms that violate it at one step share the fault.
+    Other verdicts count for the judged arms only.
     """
-    broken: dict[str, dict[str, Finding]] = defaultdict(dict)  # relation -> arm -> example
+    broken: dict[tuple[str, int | None], dict[str, Finding]] = defaultdict(dict)  # (relation, step) -> arm -> example
     others: list[Verdict] = []
     for arm, verdict in verdicts:
         if isinstance(verdict, Finding):
-            broken[verdict.origin].setdefault(arm, verdict)
+            broken[verdict.origin, verdict.step].setdefault(arm, verdict)
         elif arm in judged_arms(arms):
             others.append(verdict)
-    return (*_violation_findings(arms, broken), *others)
+    found = (finding for examples in broken.values() for finding in _violation_findings(arms, examples))
+    return (*first_of_each(found), *others)
 
 
-def _violation_findings(arms: Sequence[str], broken: dict[str, dict[str, Finding]]) -> Iterator[Finding]:
-    """Yield the findings for each violated relation (relation -> arm -> example), with the arms that violate it."""
-    for examples in broken.values():
-        for pair in pairs_of(arms, examples):
-            example = examples[pair[1]]
-            yield replace(example, arms=pair, summary=example.summary + (as_all_do(pair) if len(arms) > 1 else ""))
+def _violation_findings(arms: Sequence[str], examples: Mapping[str, Finding]) -> Iterator[Finding]:
+    """Yield the findings for a violation at one step (arm -> example), with the arms that show it."""
+    for pair in pairs_of(arms, examples):
+        example = examples[pair[1]]
+        yield replace(example, arms=pair, summary=example.summary + (as_all_do(pair) if len(arms) > 1 else ""))
 
 
 @dataclass(frozen=True, slots=True)

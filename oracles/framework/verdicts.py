@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from oracles.framework.difference_text import ended
-from oracles.model.finding import Finding, pairs_of
+from oracles.model.finding import Finding, first_of_each, pairs_of
 from oracles.model.observation import CaseObservation, Outcome, Run
-from oracles.model.oracle import Inconclusive, Observations
+from oracles.model.oracle import Inconclusive, More, Observations
 
 CONNECTION_LOST: Final = "connection lost"
 
@@ -37,25 +37,30 @@ _Fault = TypeVar("_Fault")
 def findings_of_runs(
     arms: Sequence[str],
     observations: Observations,
-    faults: Callable[[CaseObservation], Iterable[tuple[str, _Fault]]],
+    faults: Callable[[CaseObservation], Iterable[tuple[str, int | None, _Fault]]],
     finding_of: Callable[[tuple[str, str], str, _Fault], Finding],
-) -> tuple[Finding, ...]:
+) -> tuple[Finding, ...] | More:
     """Return a finding for each fingerprint, of the plainest run that shows it.
 
-    `faults` returns the faults of an observation with their origins; only the first one of an origin counts.
-    `finding_of` returns the finding of a pair of arms (reference, suspect), an origin, and the suspect's fault.
+    `faults` returns the faults of an observation with their origins and steps; only the first one of each origin and
+    step counts. Arms share a fault if they show it at the same step of the same run. So a run with a fault is requested
+    on the arms that have not executed it. `finding_of` returns the finding of a pair of arms (reference, suspect), an
+    origin, and the suspect's fault.
     """
     alike: dict[Run, dict[str, CaseObservation]] = defaultdict(dict)  # runs that differ in the arm only
     for run in sorted(observations, key=lambda run: (len(run.modes), run.repetition, run.repeats, repr(run))):
         alike[replace(run, arm="")][run.arm] = observations[run]
-    findings: dict[str, Finding] = {}
-    for same_runs in alike.values():
-        shown: dict[str, dict[str, _Fault]] = defaultdict(dict)  # origin -> arm -> fault
+    findings: list[Finding] = []
+    missing: dict[Run, None] = {}
+    for run, same_runs in alike.items():
+        shown: dict[tuple[str, int | None], dict[str, _Fault]] = defaultdict(dict)  # (origin, step) -> arm -> fault
         for arm, observed in same_runs.items():
-            for origin, fault in faults(observed):
-                shown[origin].setdefault(arm, fault)
-        for origin, examples in shown.items():
-            for pair in pairs_of([arm for arm in arms if arm in same_runs], examples):
-                finding = finding_of(pair, origin, examples[pair[1]])
-                findings.setdefault(finding.fingerprint, finding)
-    return tuple(findings.values())
+            for origin, step, fault in faults(observed):
+                shown[origin, step].setdefault(arm, fault)
+        if shown:
+            missing |= dict.fromkeys(replace(run, arm=arm) for arm in arms if arm not in same_runs)
+        for (origin, _), examples in shown.items():
+            findings += [finding_of(pair, origin, examples[pair[1]]) for pair in pairs_of(arms, examples)]
+    if missing:
+        return More(tuple(missing), frozenset(finding.symptom for finding in findings))
+    return first_of_each(findings)

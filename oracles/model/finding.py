@@ -1,7 +1,7 @@
 """Finding: an oracle's report that arms differ, or that one arm misbehaves, on one case."""
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -86,6 +86,14 @@ def pairs_of(arms: Sequence[str], showing: Collection[str]) -> tuple[tuple[str, 
     if not sound:
         return ((arms[0], arms[0]),)
     return tuple((sound[0], arm) for arm in arms if arm in showing)
+
+
+def first_of_each(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the first finding of each fingerprint."""
+    first: dict[str, Finding] = {}
+    for finding in findings:
+        first.setdefault(finding.fingerprint, finding)
+    return tuple(first.values())
 
 
 def as_all_do(pair: tuple[str, str]) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 from oracles.execution_cost import ExecutionCost
 from oracles.explain.nodes import EXECUTOR_CPU, EXECUTOR_MEMORY, EXPLAINED
+from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Observation, Run
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
 from tests.oracles.observed import LOST, case, finding, judged_with_runs, ok, on_second_step, query, seen
@@ -142,3 +143,25 @@ def test_batches_that_no_row_needed_are_compared() -> None:
     assert judged(by_arm(few, with_batches(99, 99.0, Actual_Rows=10)))[0] == (Agree(1),)
     assert judged(by_arm(few, with_batches(99, 99.0, Actual_Rows=9, Actual_Loops=2)))[0] == (Agree(1),)
     assert judged(by_arm(few, with_batches(99, 99.0, original=2, Actual_Rows=9)))[0] == (Agree(1),)
+
+
+def test_a_slower_statement_is_found_beside_one_that_seemed_slower_once() -> None:
+    def respond(run: Run) -> CaseObservation:
+        slow = run.arm == "patched"
+        noisy = slow and run.executions == 1
+        return seen(executed(80.0 if noisy else 10.0), executed(30.0 if slow else 10.0))
+
+    verdicts, _ = judged(respond)
+    assert finding([each for each in verdicts if isinstance(each, Finding)]).step == 1
+    assert Unstable("CPU time of execution: not in all rounds") in verdicts
+
+
+def test_a_limited_number_of_statements_is_measured_again() -> None:
+    many = case(*(query(f"SELECT {n}") for n in range(5)), samples=(EXPLAINED,))
+
+    def respond(run: Run) -> CaseObservation:
+        return seen(*(executed(10.0 * (n + 2 if run.arm == "patched" else 1)) for n in range(5)))
+
+    verdicts, _ = judged_with_runs(ExecutionCost(), many, respond)
+    assert [each.step for each in verdicts if isinstance(each, Finding)] == [4, 3, 2]
+    assert verdicts[3:] == (Inconclusive("CPU time of execution: only the largest were measured again"), Agree(3))

@@ -7,9 +7,9 @@ import pytest
 from oracles.internal_error import LEGAL, InternalError, Legal
 from oracles.model.finding import Finding
 from oracles.model.mode import Mode
-from oracles.model.observation import CaseObservation, Message, Observation, Outcome
-from oracles.model.oracle import Agree, Inconclusive, Verdict
-from tests.oracles.observed import case, error, finding, judged, ok, query, seen
+from oracles.model.observation import CaseObservation, Message, Observation, Outcome, Run
+from oracles.model.oracle import Agree, Inconclusive, More, Verdict
+from tests.oracles.observed import ARMS, case, error, finding, judged, ok, query, seen
 
 CASE = case(query(), query(may_fail=True))
 SOUND = seen(ok("1"), error("22012"))
@@ -86,3 +86,23 @@ def test_a_connection_lost_to_an_internal_error_is_a_finding() -> None:
     message = Message("FATAL", "XX000", "unexpected state", "ProcessStartupPacket")
     fatal = Observation(Outcome.LOST, "XX000", messages=(message,))
     assert finding(duel(SOUND, seen(ok("1"), fatal))).step == 1
+
+
+def test_an_error_of_one_arm_is_told_from_one_of_all_arms_at_another_step() -> None:
+    verdicts = duel(seen(PATHKEY, ok("1")), seen(PATHKEY, PATHKEY))
+    found = [(each.arms, each.step) for each in verdicts if isinstance(each, Finding)]
+    assert found == [(("master", "master"), 0), (("master", "patched"), 1)]
+
+
+@pytest.mark.parametrize(("master", "arms"), [(SOUND, ("master", "patched")), (seen(PATHKEY), ("master", "master"))])
+def test_a_run_of_one_arm_is_requested_on_the_others(master: CaseObservation, arms: tuple[str, str]) -> None:
+    """Its error is one of all arms only if they raise it, too."""
+    replaced = Run("patched", (), instead=((0, "SELECT 1"),))
+    observed = {Run("master", ()): SOUND, Run("patched", ()): SOUND, replaced: seen(PATHKEY, ok("1"))}
+    wanted = InternalError().judge(CASE, ARMS, observed)
+    there = replace(replaced, arm="master")
+    assert isinstance(wanted, More)
+    assert wanted.runs == (there,)
+    verdicts = InternalError().judge(CASE, ARMS, observed | {there: master})
+    assert not isinstance(verdicts, More)
+    assert finding([each for each in verdicts if isinstance(each, Finding)]).arms == arms

@@ -12,8 +12,8 @@ from oracles.leak import CONFIRMING_REPEATS, Leak
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Remote, Residue, Resources, Run
-from oracles.model.oracle import Agree, Inconclusive, Verdict
-from tests.oracles.observed import LOST, case, error, finding, judged, ok, query, seen, timeout, warning
+from oracles.model.oracle import Agree, Inconclusive, More, Unstable, Verdict
+from tests.oracles.observed import ARMS, LOST, case, error, finding, judged, ok, query, seen, timeout, warning
 
 NOT_CLOSED = "resource was not closed: TupleDesc 0x7fd41a577b68 (16393,-1)"
 ONCE = next(made for made in (case(query(f"SELECT {n}")) for n in count()) if made not in SAMPLE)
@@ -215,6 +215,33 @@ def test_normal_growth_of_sessions_is_no_finding(master: Sequence[int], patched:
 
 def test_growth_that_stops_is_no_finding() -> None:
     assert growing(lambda n: 8, lambda n: min(n, REPEATS) * 100) == (Agree(1),)
+
+
+def test_growth_that_pauses_in_the_longer_run_is_a_doubt() -> None:
+    verdicts = growing(lambda n: 8, lambda n: 100 * (n - (n > 12)))
+    assert verdicts == (Unstable("growth: not steady in the longer run"), Agree(1))
+
+
+def test_growth_is_a_doubt_if_the_longer_run_ends_early() -> None:
+    def respond(run: Run) -> CaseObservation:
+        repeats = run.repeats - (run.repeats > REPEATS)
+        return replace(CLEAN, resources=tuple(holding(100 * n * (run.arm == "patched")) for n in range(repeats)))
+
+    verdicts = judged(Leak(), REPEATED, respond)
+    assert verdicts == (Inconclusive("growth: the longer run was not executed to its end"), Agree(1))
+
+
+def test_a_leak_warning_of_any_run_is_a_finding() -> None:
+    rescanned = Run("patched", (), instead=((0, "SELECT 1"),))
+    there = replace(rescanned, arm="master")
+    leaking = seen(ok("1", messages=[warning(NOT_CLOSED)]))
+    observed = {Run("master", ()): CLEAN, Run("patched", ()): CLEAN, rescanned: leaking}
+    wanted = Leak().judge(ONCE, ARMS, observed)
+    assert isinstance(wanted, More)
+    assert wanted.runs == (there,)
+    verdicts = Leak().judge(ONCE, ARMS, observed | {there: CLEAN})
+    assert not isinstance(verdicts, More)
+    assert finding(verdicts).arms == ("master", "patched")
 
 
 def test_open_files_that_grow_are_a_finding() -> None:

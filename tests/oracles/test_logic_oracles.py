@@ -11,6 +11,7 @@ from oracles.dqp import Dqp
 from oracles.eet import Eet
 from oracles.framework.metamorphic import Metamorphic
 from oracles.model.case import Case, Step
+from oracles.model.finding import Finding
 from oracles.model.mode import Mode, Protocol
 from oracles.model.observation import CaseObservation, Observation, ResultColumn, Run
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
@@ -233,3 +234,17 @@ def test_a_single_arm_is_judged_on_every_case() -> None:
     cases = [case(query(f"SELECT a.x FROM a WHERE a.x > {number}")) for number in range(300)]
     assert 0 < sum(each in FOLDED for each in cases) < 30
     assert all(each in FOLDED.alone for each in cases)
+
+
+def test_a_fault_of_one_arm_is_told_from_one_of_all_arms_at_another_query() -> None:
+    tested = case(query(SQL), query(SQL), samples=Norec.samples)
+
+    def respond(run: Run) -> CaseObservation:
+        replaced = dict(run.instead)
+        broken = [BROKEN["norec"] in replaced.get(step, "") for step in (0, 1)]
+        return seen(
+            *(ok("1") if broken[step] and (step == 0 or run.arm == "patched") else ok("1", "2") for step in (0, 1))
+        )
+
+    found = [(each.arms, each.step) for each in judged(Norec(), tested, respond) if isinstance(each, Finding)]
+    assert found == [(("master", "master"), 0), (("master", "patched"), 1)]
