@@ -128,6 +128,10 @@ class Journal:
         """Return a finding of this process, or the job's."""
         return self._findings[fingerprint]
 
+    def replace_case(self, finding: Finding, case_id: str, case: Case) -> None:
+        """Keep another case of a finding."""
+        self.writes.append(partial(Store.replace_case, finding=finding, case_id=case_id, case=case))
+
     def add_doubt(self, doubt: StoredDoubt) -> bool:
         """Keep a doubt, unless this process has found enough of its kind."""
         kind = (doubt.oracle, doubt.kind, doubt.reason)

@@ -299,6 +299,11 @@ class Store:
         """
         return add(self, FINDING, finding, case_id, case_id=case_id, case=case)
 
+    def replace_case(self, finding: Finding, case_id: str, case: Case) -> None:
+        """Record another case of a finding in place of its case, to be reduced and blamed anew."""
+        values = {"finding": finding, "case_id": case_id, "case": case}
+        self._update(finding.fingerprint, **values, smallest=None, reduced=False, blame=None, seconds=None)
+
     def add_doubt(self, doubt: StoredDoubt) -> bool:
         """Commit a doubt unless it is known, or the store has enough of its kind. Returns whether it was committed."""
         row = {"name": doubt.name} | {each.name: getattr(doubt, each.name) for each in fields(doubt)}

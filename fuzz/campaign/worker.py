@@ -41,6 +41,7 @@ from fuzz.servers.cluster import Cluster
 from fuzz.servers.edges.counters import Edges
 from fuzz.servers.processes import runs_in
 from fuzz.sources.source import UserInput
+from fuzz.triage.correction import is_corrected
 from fuzz.triage.findings import StoredFinding
 from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.triage import Log, Triage, as_executed
@@ -54,6 +55,9 @@ EXPLAINED = 10  # one of so many cases has an additional explained run
 REPORTED = 1.0  # seconds after which a worker reports results within a range; it reports findings at once
 ERRORS = "errors.log"
 RETRIES = 20  # of a doubt
+EXAMPLES = (
+    10  # limit of cases of a finding that are tried if a known fault explains the first, or it did not occur again
+)
 _YOUNG = 50_000  # allocations that trigger garbage collection; syntax trees have many objects, but no cycles
 
 
@@ -145,6 +149,9 @@ class WorkerStore(Log, Protocol):
 
     def finding(self, fingerprint: str) -> StoredFinding:
         """Return a finding."""
+
+    def replace_case(self, finding: Finding, case_id: str, case: Case) -> None:
+        """Store another case of a finding in place of its case."""
 
     def add_doubt(self, doubt: StoredDoubt) -> bool:
         """Store a doubt unless there are enough of its kind, and return whether it was stored."""
@@ -310,15 +317,30 @@ class _Worker:
         return in_time(judged.observations.values())
 
     def _store_findings(self, case_id: str, case: Case, judged: JudgedCase) -> list[str]:
-        """Commit the findings of a case, and return the fingerprints of those that the store did not know."""
+        """Commit the findings of a case, and return the fingerprints of those that are to be reduced."""
         new = []
         for found in judged.findings:
             played, executed = as_executed(case, found, judged.observations)
             finding = marked(executed, played, self._store.plan.known)
-            if self._store.add_finding(finding, case_id, played):
+            if self._store.add_finding(finding, case_id, played) or self._replaces(finding, case_id, played):
                 outlasted(partial(self._triage.write, self._store.finding(finding.fingerprint)), _ignore)
                 new.append(finding.fingerprint)
         return new
+
+    def _replaces(self, finding: Finding, case_id: str, case: Case) -> bool:
+        """Return whether a case took the place of an earlier one, which is no evidence of a new bug.
+
+        Different faults may have one fingerprint. So later cases are tried, too, until one shows a fault that no
+        correction hides.
+        """
+        earlier = self._store.finding(finding.fingerprint)
+        if not earlier.explained or earlier.count > EXAMPLES:
+            return False
+        shown = ReducedCase(case, finding, 1, 1)
+        if earlier.correction and is_corrected(shown, self._work.arms, self._triage.corrections):
+            return False
+        self._store.replace_case(finding, case_id, case)
+        return True
 
     def _count_plans(self, generator: str, seen: CaseObservation, counters: Counters) -> None:
         for step in seen.steps:

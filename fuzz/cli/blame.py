@@ -50,7 +50,7 @@ def blame(
             if not smallest.shown:
                 raise CaseError(f"finding {reported.fingerprint} {smallest.how_often}: there is nothing to blame")
             found = blame_search(smallest, there.arms, shown.progress).blame(there.facts)
-            found = with_correction(found, smallest, there.arms, _corrections(reported.campaign), shown.progress)
+            found = with_correction(found, [smallest], there.arms, _corrections(reported.campaign), shown.progress)
     if reported.campaign is not None:
         with opened(reported.campaign, progress.say) as store:
             store.record_blame(reported.fingerprint, found)

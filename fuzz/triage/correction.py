@@ -18,28 +18,49 @@ from fuzz.triage.interestingness import ReducedCase
 
 def with_correction(
     blame: Blame,
-    smallest: ReducedCase,
+    cases: Sequence[ReducedCase],
     arms: Sequence[Arm],
     corrections: Sequence[Patch],
     report: Report = lambda _: None,
 ) -> Blame:
     """Return the blame with the correction that hides a finding of all arms; unchanged if none does.
 
-    Raises ServerError.
+    `cases` show the finding, the smallest one first. All corrections together must hide it in each of them, because the
+    whole case may have another fault. Raises ServerError.
     """
+    smallest = cases[0]
     if not smallest.finding.shown_by_all or not smallest.shown:
         return blame
-    arm = next(arm for arm in arms if arm.name == smallest.finding.arms[0])
-    applied, trees = _applied(arm.trees[-1], corrections)
-    corrected = replace(arm, trees=trees)
+    applied, corrected = _corrected(smallest, arms, corrections)
     search = BlameSearch(smallest, corrected, corrected, report)
     try:
-        if not applied or search.shows_with(len(applied)):
+        if not all(_hides(each, corrected, report) for each in cases):
             return blame
         first = bisect_left(range(1, len(applied)), 1, key=lambda length: int(not search.shows_with(length)))
     except BuildError:  # then it counts as a new finding
         return blame
     return replace(blame, correction=applied[first].name)
+
+
+def is_corrected(shown: ReducedCase, arms: Sequence[Arm], corrections: Sequence[Patch]) -> bool:
+    """Return whether all corrections together hide a finding of all arms in this case. Raises ServerError."""
+    try:
+        return _hides(shown, _corrected(shown, arms, corrections)[1], lambda _: None)
+    except BuildError:
+        return False
+
+
+def _corrected(shown: ReducedCase, arms: Sequence[Arm], corrections: Sequence[Patch]) -> tuple[list[Patch], Arm]:
+    """Return the corrections that apply to the arm that shows a finding, and the arm with them."""
+    arm = next(arm for arm in arms if arm.name == shown.finding.arms[0])
+    applied, trees = _applied(arm.trees[-1], corrections)
+    return applied, replace(arm, trees=trees)
+
+
+def _hides(shown: ReducedCase, corrected: Arm, report: Report) -> bool:
+    """Return whether an arm has corrections and does not show the finding. Raises BuildError, ServerError."""
+    length = len(corrected.trees) - 1
+    return length > 0 and not BlameSearch(shown, corrected, corrected, report).shows_with(length)
 
 
 def _applied(tree: str, corrections: Sequence[Patch]) -> tuple[list[Patch], tuple[str, ...]]:

@@ -45,6 +45,11 @@ class StoredFinding:
         return "" if self.blame is None else self.blame.correction
 
     @property
+    def explained(self) -> bool:
+        """Return whether its case is no evidence of a new bug: it did not show it again, or a correction hides it."""
+        return self.triaged and (not self.least.shown or bool(self.correction))
+
+    @property
     def blamed_on_base(self) -> bool:
         """Return whether the base without any patch shows it."""
         return bool(self.correction) or (self.blame is not None and self.blame.key == UPSTREAM)

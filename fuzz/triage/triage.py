@@ -160,7 +160,7 @@ class Triage:
             blame = blame_search(known, arms, lambda line: None, built_only=True).blame(self.records)
             if blame.first is not None or not blame.tried:
                 break
-        blame = with_correction(blame, smallest, arms, self.corrections)
+        blame = with_correction(blame, tuple(dict.fromkeys((smallest, whole))), arms, self.corrections)
         if found.reproducer is not None:
             note(found.reproducer, _notes(smallest, blame))
         return blame

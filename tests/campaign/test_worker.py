@@ -24,6 +24,7 @@ from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
 from fuzz.sources.source import SourceContext
+from fuzz.triage.interestingness import ReducedCase
 from oracles.model.case import Case, CaseId, Kind, Step
 from oracles.model.feature import Feature
 from oracles.model.observation import CaseObservation, Run
@@ -104,6 +105,23 @@ def test_a_finding_of_an_abandoned_case_is_kept(
     with opened(tmp_path) as store:
         assert [found.finding.fingerprint for found in store.findings()] == result.found
     assert len(result.found) == 1
+
+
+def test_another_case_is_tried_for_a_finding_whose_first_case_did_not_show_it_again(
+    arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    differing = "SELECT current_setting('data_directory') LIKE '%/b-%'"
+    job = cases(monkeypatch, queries(differing), queries("SELECT 1", differing), queries("SELECT 2", differing))
+    result = run(arms, tmp_path, stop, replace(job, end=1))
+    (fingerprint,) = result.found
+    with opened(tmp_path) as store:
+        first = store.finding(fingerprint)
+        store.record_reduction(fingerprint, ReducedCase(first.case, first.finding, 0, 3), 1.0)
+    result = run(arms, tmp_path, stop, replace(job, first=1))
+    assert result.found == [fingerprint]
+    with opened(tmp_path) as store:
+        found = store.finding(fingerprint)
+    assert (found.case_id, found.reduced, found.count) == ("1/test/1", False, 2)
 
 
 def test_a_doubt_is_stored_with_its_case_and_tried_again(

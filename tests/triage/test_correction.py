@@ -12,7 +12,7 @@ from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.known_good import newer_than_known
 from fuzz.servers.series import Patch
 from fuzz.triage.blame import Blame
-from fuzz.triage.correction import with_correction
+from fuzz.triage.correction import is_corrected, with_correction
 from fuzz.triage.interestingness import ReducedCase, measured_case
 from fuzz.triage.reproducer.reproducer import load
 from oracles.model.finding import Finding
@@ -48,16 +48,20 @@ def test_a_finding_that_a_correction_hides_is_its_fault(upstream: Arm) -> None:
     other_version = Patch("other.patch", PATCHES[f"{JSON}.patch"].content.replace(b"resnull", b"renamed"))
     pruning = PATCHES[f"{PRUNING}.patch"]
     smallest = measured(upstream, PRUNING)
-    blame = with_correction(BLAME, smallest, [upstream], [other_version, pruning], print)
+    blame = with_correction(BLAME, [smallest], [upstream], [other_version, pruning], print)
     assert (blame.correction, blame.key) == (pruning.name, pruning.name)
     assert str(blame) == f"a known fault of all arms, which {pruning.name} corrects"
-    assert with_correction(BLAME, measured(upstream, JSON), [upstream], [other_version, pruning], print) == BLAME
-    assert with_correction(BLAME, smallest, [upstream], [other_version], print) == BLAME
+    other_fault = measured(upstream, JSON)
+    assert with_correction(BLAME, [other_fault], [upstream], [other_version, pruning], print) == BLAME
+    assert with_correction(BLAME, [smallest, other_fault], [upstream], [other_version, pruning], print) == BLAME
+    assert is_corrected(smallest, [upstream], [other_version, pruning])
+    assert not is_corrected(other_fault, [upstream], [other_version, pruning])
+    assert with_correction(BLAME, [smallest], [upstream], [other_version], print) == BLAME
 
 
 @pytest.mark.long(group="corrections")
 @pytest.mark.parametrize("name", [name for name in PATCHES if (SHIPPED.parent / name).with_suffix(".sql").exists()])
 def test_each_shipped_correction_hides_its_reproducer(upstream: Arm, name: str) -> None:
     smallest = measured(upstream, Path(name).stem)
-    blame = with_correction(BLAME, smallest, [upstream], tuple(PATCHES.values()), print)
+    blame = with_correction(BLAME, [smallest], [upstream], tuple(PATCHES.values()), print)
     assert blame.correction == name
