@@ -22,7 +22,7 @@ usage: ./pgduel COMMAND [ARGUMENTS]
 
 The full help of a command needs Python packages, which need this first:
 """
-# Commands that compile servers.
+# Commands for which set-up downloads the base.
 _BUILDING = (
     *("bench", "build", "campaign", "coverage", "fuzz", "harness"),
     *("isolation", "mutate", "sqlancer", "sqlsmith", "test"),
@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
     store_url.hide()
     try:
         if not _only_prints(arguments):
-            python = set_up(packages.missing_packages(for_tests=arguments[0] in _WITH_CLANG), arguments)
+            python = set_up(packages.missing_packages(with_clang=arguments[0] in _WITH_CLANG), arguments)
             if extra := extra_wanted(arguments):
                 ensure_extra(extra)
         elif not is_complete(environment_directory()) and (answered := _print_without_packages(arguments)) is not None:
@@ -136,7 +136,7 @@ def _print_without_packages(arguments: list[str]) -> int | None:
     if arguments == ["--version"]:
         tell(f"pgduel {__version__}")
         return 0
-    absent = [p for p in packages.missing_packages(for_tests=False) if p.name == "python3-venv"]
+    absent = [p for p in packages.missing_packages(with_clang=False) if p.name == "python3-venv"]
     if not absent:
         return None
     tell(f"{_HELP}  {packages.install_line(absent)}")

@@ -34,7 +34,7 @@ class Package:
     arch: str = ""
     program: str = ""
     library: str = ""  # name in pkg-config
-    tests_only: bool = False  # only `pgduel test` and `pgduel harness` need it
+    clang: bool = False  # needed for harnesses, tests, coverage and `fuzz --engine libfuzzer` only
     first: bool = False  # Python packages cannot be installed before it
     optional: bool = False  # the launcher installs it, but pgduel runs without it
 
@@ -67,13 +67,13 @@ PACKAGES = (
     Package("libicu-dev", "collations of PostgreSQL", "libicu-devel", "icu", library="icu-i18n"),
     Package("libreadline-dev", "line editing in psql", "readline-devel", "readline", library="readline"),
     Package("sqlsmith", "queries of the source sqlsmith", program="sqlsmith", optional=True),
-    Package("clang-19", "libFuzzer harnesses, fuzz --engine libfuzzer, coverage", tests_only=True),
-    Package("libclang-rt-19-dev", "libFuzzer and its sanitizers", tests_only=True),
-    Package("llvm-19", "names functions in sanitizer reports, reads coverage", tests_only=True),
+    Package("clang-19", "libFuzzer harnesses, fuzz --engine libfuzzer, coverage", clang=True),
+    Package("libclang-rt-19-dev", "libFuzzer and its sanitizers", clang=True),
+    Package("llvm-19", "names functions in sanitizer reports, reads coverage", clang=True),
 )
 
 
-def missing_packages(*, for_tests: bool) -> list[Package]:
+def missing_packages(*, with_clang: bool) -> list[Package]:
     """Return the packages that are not installed.
 
     Without dpkg, missing programs and libraries show that. Packages without either are assumed to be installed.
@@ -81,7 +81,7 @@ def missing_packages(*, for_tests: bool) -> list[Package]:
     installed = _installed() if shutil.which("dpkg-query") else _found()
     if importlib.util.find_spec("ensurepip") is not None:
         installed.add("python3-venv")  # part of this interpreter
-    return [p for p in PACKAGES if p.name not in installed and (for_tests or not p.tests_only)]
+    return [p for p in PACKAGES if p.name not in installed and (with_clang or not p.clang)]
 
 
 def _installed() -> set[str]:
@@ -94,7 +94,7 @@ def _installed() -> set[str]:
 
 
 def _found() -> set[str]:
-    return {p.name for p in PACKAGES if p.tests_only or p.optional or p.is_found()}
+    return {p.name for p in PACKAGES if p.clang or p.optional or p.is_found()}
 
 
 def require_programs() -> None:
@@ -104,7 +104,7 @@ def require_programs() -> None:
     """
     if sys.platform != "linux":
         raise PgduelError("pgduel needs Linux's /proc; on macOS, run it in a virtual machine (brew install lima)")
-    missing = missing_packages(for_tests=False)
+    missing = missing_packages(with_clang=False)
     if absent := [p for p in missing if not (p.first or p.optional or p.is_found())]:
         raise PgduelError(f"system packages are missing; as root, run: {install_line(absent)}")
 

@@ -1,4 +1,4 @@
-"""Benches of mail 002, over a table of the mail's width and a foreign server that leads back.
+"""Benches of the mail on remote samples for ANALYZE: a table of its width, and a foreign server that leads back.
 
 The mail's ANALYZE test is of a table, directly and through a foreign server, by each method, with several targets. If
 an arm's postgres_fdw has no methods, all of them stand for reading all rows. So the ratio to such an arm is the gain of

@@ -120,8 +120,8 @@ def start(
 ) -> None:
     """Start a campaign, or continue it, until Ctrl-C, `stop` or --minutes. Without options, it keeps its own.
 
-    It runs in the foreground. Each run is an ordinary campaign, which list, report, show and replay know by its number.
-    Exit status 1 if this command found a bug that no earlier run had found.
+    It runs in the foreground. Each run is an ordinary campaign, whose number list, report, show and replay
+    accept. Exit status 1 if a run showed a bug that is new, or back again.
     """
     arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     with claimed(require_name(name)):

@@ -43,7 +43,7 @@ _ORACLE: Final = "QUERY_PARTITIONING"  # SQLancer's oracle
 _OWN: Final = (PartitionedJoins.name, Qpg.name, Typed.name)
 
 
-class Entrant(StrEnum):
+class FuzzerName(StrEnum):
     """A fuzzer of the comparison."""
 
     PGDUEL = "pgduel"
@@ -53,7 +53,7 @@ class Entrant(StrEnum):
 
 def fuzzers(
     *,
-    fuzzer: Annotated[list[Entrant] | None, typer.Argument(help="Fuzzers. Default: all that are installed.")] = None,
+    fuzzer: Annotated[list[FuzzerName] | None, typer.Argument(help="Fuzzers. Default: all that are installed.")] = None,
     minutes: Annotated[float, options.minutes_option("Minutes for each fuzzer.", least=0.1)] = 10.0,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the cases, the scenes and the other fuzzers.")] = 1,
     jar: options.Jar = None,
@@ -85,9 +85,9 @@ def fuzzers(
     write_json(json_file, [figures_json(each) for each in measured])
 
 
-def _chosen(names: Sequence[Entrant] | None, given: UserInput) -> list[Entrant]:
+def _chosen(names: Sequence[FuzzerName] | None, given: UserInput) -> list[FuzzerName]:
     """Return the named fuzzers, or all that can run, and print the others. Raises CaseError."""
-    lacking = {Entrant.SQLSMITH: SqlSmith.lacks(given), Entrant.SQLANCER: SqLancer.lacks(given)}
+    lacking = {FuzzerName.SQLSMITH: SqlSmith.lacks(given), FuzzerName.SQLANCER: SqLancer.lacks(given)}
     for each in names or ():
         if lacking.get(each):
             raise CaseError(f"{each} cannot run: {lacking[each]}")
@@ -96,14 +96,14 @@ def _chosen(names: Sequence[Entrant] | None, given: UserInput) -> list[Entrant]:
     for each, why in lacking.items():
         if why:
             say(f"{each} is left out: {why}")
-    return [each for each in Entrant if not lacking.get(each)]
+    return [each for each in FuzzerName if not lacking.get(each)]
 
 
-def _fuzzer(each: Entrant, plan: Plan, given: UserInput, specs: Sequence[ArmSpec], shown: Display) -> Fuzzer:
+def _fuzzer(each: FuzzerName, plan: Plan, given: UserInput, specs: Sequence[ArmSpec], shown: Display) -> Fuzzer:
     seconds, workers = plan.limits.seconds or 0.0, processors()
-    if each is Entrant.SQLSMITH:
+    if each is FuzzerName.SQLSMITH:
         return smith(plan.seed, seconds, workers)
-    if each is Entrant.SQLANCER:
+    if each is FuzzerName.SQLANCER:
         return lancer(class_path(given.sqlancer_jar), _ORACLE, plan.seed, seconds, workers)
 
     def campaign(arm: Arm) -> int:

@@ -11,7 +11,9 @@ from fuzz.servers.doctor import describe, examine, exit_code
 
 @app.command()
 def doctor(json_file: options.JsonFile = None) -> None:
-    """Check all requirements: packages, compiler, cache, shared memory, builds. Change nothing.
+    """Check all requirements: packages, compiler, cache, shared memory, builds.
+
+    It changes nothing, but creates the directories of the cache.
 
     Exit status 2 if something is missing. Each missing item has a remedy in the line below it.
     """

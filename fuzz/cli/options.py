@@ -113,14 +113,20 @@ SeriesOption = Annotated[
     typer.Option(
         "--series",
         metavar="PATH",
-        help="Patches of the arm 'patched': a directory with a file 'series', or patch files in order (repeat the "
-        "option). 'master' is then the unchanged base.",
+        help="Patches of the arm 'patched': a directory with a file 'series', a mail or mailbox, or patch files in "
+        "order (repeat the option). 'master' is then the unchanged base.",
         rich_help_panel=_PANEL,
     ),
 ]
 Repo = Annotated[
     Path | None,
-    typer.Option("--repo", metavar="DIR", help="Git checkout of --range.", rich_help_panel=_PANEL, show_default=False),
+    typer.Option(
+        "--repo",
+        metavar="DIR",
+        help="Git checkout of --range and of ranges in --arm.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
 ]
 Range = Annotated[
     str | None,
@@ -138,10 +144,10 @@ ArmOption = Annotated[
         metavar="NAME[@BASE]=SERIES",
         help="An arm (repeat the option; the first is the reference for the others, and a single one is judged alone). "
         "SERIES is nothing for the unchanged base, or parts separated by commas: shipped arms (master, patched, "
-        "upstream; patched:0010 ends with patch 0010), directories, patch files, git ranges of --repo. @BASE is a base "
-        "for this arm alone. "
-        "The same SERIES twice compares a build with itself. Default: master and patched; for fuzz also upstream, "
-        "if memory allows and the base has a baseline.",
+        "upstream; patched:0010 ends with patch 0010), directories, patch files, mails, mailboxes, git ranges of "
+        "--repo. @BASE is a base for this arm alone. "
+        "The same SERIES twice compares a build with itself. Default: master and patched; for fuzz, campaign start and "
+        "corpus run also upstream, if memory allows and the base has a baseline.",
         rich_help_panel=_PANEL,
     ),
 ]

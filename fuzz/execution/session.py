@@ -32,7 +32,6 @@ PLAN: Final = "EXPLAIN (VERBOSE, FORMAT JSON, SUMMARY, MEMORY) "
 _STATEMENT = "duel_statement"
 _CURSOR = "duel_cursor"
 _RUN_PORTAL = messages.DESCRIBE_PORTAL + messages.execute()
-_RUN_PORTAL_FIRST = messages.DESCRIBE_PORTAL + messages.execute(CURSOR_FIRST_ROWS)
 
 
 @dataclass(frozen=True, slots=True)

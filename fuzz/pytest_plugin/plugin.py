@@ -27,7 +27,11 @@ _NO_HYPOTHESIS: Final = "given_cases needs Hypothesis; install it: pip install h
 _EXAMPLES: Final = 40
 _OPTIONS: Final = {  # name -> metavar, action, help
     "base": ("BASE", "store", "PostgreSQL source: pg17, pg18, a directory, a tarball, or CHECKOUT@REVISION"),
-    "series": ("PATH", "append", "patches of the arm 'patched': a directory with a file 'series', or patch files"),
+    "series": (
+        "PATH",
+        "append",
+        "patches of the arm 'patched': a directory with a file 'series', a mail or mailbox, or patch files",
+    ),
     "repo": ("DIR", "store", "git checkout of --pgduel-range"),
     "range": ("A..B", "store", "commits of --pgduel-repo as patches of the arm 'patched'"),
     "arm": ("NAME=SERIES", "append", "an arm (repeat the option; the first is the reference)"),

@@ -127,7 +127,7 @@ def _home(tree: str, configure: tuple[str, ...]) -> Path:
 
 
 def _clear(home: Path) -> None:
-    """Delete the remains of a killed build, and stop its processes. The caller holds the lock, so no other uses them.
+    """Delete the remains of a killed build. The caller holds the lock, so no other process uses them.
 
     Raises BuildError for a link, because its target belongs to another user.
     """

@@ -37,8 +37,8 @@ class Check:
 
 
 def _packages() -> Check:
-    absent = packages.missing_packages(for_tests=workdir.IS_CHECKOUT)
-    needed = [package for package in absent if not package.tests_only]
+    absent = packages.missing_packages(with_clang=workdir.IS_CHECKOUT)
+    needed = [package for package in absent if not package.clang]
     if not absent:
         return Check("packages", State.OK, f"all {len(packages.PACKAGES)} installed")
     purpose = "" if needed else ", which only tests, coverage and --engine libfuzzer need"

@@ -23,7 +23,7 @@ from fuzz.sources.determinism.catalog import Catalog
 from fuzz.sources.scripts.facts import changed_by, dropped_by, facts_of
 from fuzz.sources.scripts.psql import Sent, read_script
 from fuzz.sources.scripts.roles import Roles
-from fuzz.sources.scripts.steps import Stager
+from fuzz.sources.scripts.steps import StepConverter
 from fuzz.sources.source import Source, UserInput
 from oracles.model.case import Case, Step
 from oracles.sql.parsing import parse_statements
@@ -225,9 +225,9 @@ class Regress(Source):
         before = set_up(tree, suite, test)
         own = tuple(parsed(tree, suite.directory, test).sent[: scale.queries * _STATEMENTS])
         roles = Roles.of(before + own, rng)
-        stager = Stager(catalog, lambda path: file_of(tree, suite, path), roles.names)
+        converter = StepConverter(catalog, lambda path: file_of(tree, suite, path), roles.names)
 
-        def staged(sent: tuple[Sent, ...]) -> tuple[Step, ...]:
-            return tuple(step for each in sent if (step := stager.step(roles.named(each))) is not None)
+        def steps_of(sent: tuple[Sent, ...]) -> tuple[Step, ...]:
+            return tuple(step for each in sent if (step := converter.step(roles.named(each))) is not None)
 
-        return Case(self.name, (*roles.scene, *staged(before)), staged(own), part=part)
+        return Case(self.name, (*roles.scene, *steps_of(before)), steps_of(own), part=part)

@@ -29,7 +29,7 @@ from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_quick
 from fuzz.sources.determinism.catalog import Catalog
 from fuzz.sources.determinism.repair import repair
 from fuzz.sources.scripts.psql import Sent, read_script
-from fuzz.sources.scripts.steps import Stager
+from fuzz.sources.scripts.steps import StepConverter
 from fuzz.sources.source import LostServer, Source, UserInput
 from oracles.model.case import Case, Kind, Step
 from oracles.sql.building import sql_of, trees
@@ -239,12 +239,12 @@ class UserSql(Source):
 
 
 def _material(files: Files, catalog: Catalog) -> _Material:
-    stager = Stager(catalog, lambda _: None)
+    converter = StepConverter(catalog, lambda _: None)
     scene: list[Step] = []
     queries = []
     for script in files.scripts:
         for sent in script:
-            step = stager.step(sent)
+            step = converter.step(sent)
             if step is not None and step.kind is Kind.QUERY:
                 queries.append(step.sql)
             elif step is not None and step.kind is not Kind.COPY_OUT:

@@ -18,7 +18,7 @@ from oracles.model.case import Case
 from oracles.model.finding import Finding
 from oracles.model.oracle import NotApplicable, all_oracles
 
-_CLAIMING = frozenset(oracle.name for oracle in all_oracles() if isinstance(oracle, Metamorphic))
+_METAMORPHIC = frozenset(oracle.name for oracle in all_oracles() if isinstance(oracle, Metamorphic))
 
 
 class Folder(StrEnum):
@@ -148,7 +148,7 @@ def _fault(entry: Entry, finding: Finding) -> tuple[object, ...]:
     The origin of a violated relation is only the relation's name, and many faults may violate it. So entries of
     metamorphic oracles are equal only if their cases are.
     """
-    case = _content(entry.case) if finding.oracle in _CLAIMING else ()
+    case = _content(entry.case) if finding.oracle in _METAMORPHIC else ()
     return entry.place, finding.oracle, finding.arms, finding.origin, *case
 
 

@@ -109,11 +109,6 @@ def all_of(*conditions: Any) -> Any:
     return ast.BoolExpr(boolop=BoolExprType.AND_EXPR, args=there)
 
 
-def any_of(*conditions: Any) -> Any:
-    """Return the disjunction of these conditions."""
-    return ast.BoolExpr(boolop=BoolExprType.OR_EXPR, args=conditions)
-
-
 def negated(condition: Any) -> Any:
     """Return the negation of the condition."""
     return ast.BoolExpr(boolop=BoolExprType.NOT_EXPR, args=(condition,))
@@ -122,11 +117,6 @@ def negated(condition: Any) -> Any:
 def is_null(value: Any) -> Any:
     """Return the condition `value IS NULL`."""
     return ast.NullTest(arg=value, nulltesttype=NullTestType.IS_NULL, argisrow=False)
-
-
-def is_not_null(value: Any) -> Any:
-    """Return the condition `value IS NOT NULL`."""
-    return ast.NullTest(arg=value, nulltesttype=NullTestType.IS_NOT_NULL, argisrow=False)
 
 
 def union_all(first: Any, *others: Any) -> Any:

@@ -33,7 +33,7 @@ def test_packages_have_the_distributions_names(
 def test_without_dpkg_missing_programs_are_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     present = {"gcc", "ld", "bison", "perl", "git", "meson", "ninja"}
     monkeypatch.setattr(shutil, "which", lambda name: name if name in present else None)
-    names = {package.name for package in packages.missing_packages(for_tests=True)}
+    names = {package.name for package in packages.missing_packages(with_clang=True)}
     assert names - {"python3-venv"} == {"pkg-config", "flex", "ccache", "libicu-dev", "libreadline-dev"}
 
 

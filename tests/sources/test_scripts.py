@@ -1,4 +1,4 @@
-"""Tests of `Stager` and `Roles`: statements of scripts become steps of a case."""
+"""Tests of `StepConverter` and `Roles`: statements of scripts become steps of a case."""
 
 import random
 
@@ -7,7 +7,7 @@ import pytest
 from fuzz.sources.determinism.catalog import Catalog, Function
 from fuzz.sources.scripts.psql import Sent
 from fuzz.sources.scripts.roles import Roles, role_made
-from fuzz.sources.scripts.steps import Stager
+from fuzz.sources.scripts.steps import StepConverter
 from oracles.model.case import Kind, Step
 
 FUNCTIONS = (
@@ -15,11 +15,11 @@ FUNCTIONS = (
     Function(2, "nextval", 1, "f", fit=False, returns="bigint"),
     Function(3, "count", 0, "a", fit=True, returns="bigint"),
 )
-STAGER = Stager(Catalog({each.oid: each for each in FUNCTIONS}, {}), {"/data/t.data": b"1\n"}.get)
+CONVERTER = StepConverter(Catalog({each.oid: each for each in FUNCTIONS}, {}), {"/data/t.data": b"1\n"}.get)
 
 
-def staged(sql: str, data: bytes | None = None) -> Step | None:
-    return STAGER.step(Sent(sql, data, 1))
+def converted(sql: str, data: bytes | None = None) -> Step | None:
+    return CONVERTER.step(Sent(sql, data, 1))
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def staged(sql: str, data: bytes | None = None) -> Step | None:
     ],
 )
 def test_statements_become_steps_unchanged(sql: str, kind: Kind) -> None:
-    assert staged(sql) == Step(sql, kind, may_fail=True)
+    assert converted(sql) == Step(sql, kind, may_fail=True)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_statements_become_steps_unchanged(sql: str, kind: Kind) -> None:
     ],
 )
 def test_rows_that_depend_on_the_server_are_not_returned(sql: str) -> None:
-    step = staged(sql)
+    step = converted(sql)
     assert step is not None
     assert step.kind is Kind.COMMAND
     assert step.sql.startswith("DO E'BEGIN EXECUTE E''")
@@ -86,36 +86,36 @@ def test_rows_that_depend_on_the_server_are_not_returned(sql: str) -> None:
     ],
 )
 def test_statements_with_effects_outside_of_the_case_are_left_out(sql: str) -> None:
-    assert staged(sql) is None
+    assert converted(sql) is None
 
 
 def test_explained_queries_run() -> None:
-    assert staged("EXPLAIN (COSTS OFF) SELECT a FROM t") == Step("SELECT a FROM t", Kind.QUERY, may_fail=True)
-    assert staged("EXPLAIN ANALYZE DELETE FROM t") == Step("DELETE FROM t", may_fail=True)
+    assert converted("EXPLAIN (COSTS OFF) SELECT a FROM t") == Step("SELECT a FROM t", Kind.QUERY, may_fail=True)
+    assert converted("EXPLAIN ANALYZE DELETE FROM t") == Step("DELETE FROM t", may_fail=True)
 
 
 def test_a_prepared_statement_runs_if_explain_runs_it() -> None:
-    assert staged("EXPLAIN (ANALYZE) EXECUTE p(1)") == Step("EXECUTE p(1)", may_fail=True)
-    assert staged("EXPLAIN EXECUTE p(1)") is None
+    assert converted("EXPLAIN (ANALYZE) EXECUTE p(1)") == Step("EXECUTE p(1)", may_fail=True)
+    assert converted("EXPLAIN EXECUTE p(1)") is None
 
 
 def test_output_of_explain_in_functions_is_not_returned() -> None:
-    stager = Stager(STAGER.catalog, STAGER.file)
+    converter = StepConverter(CONVERTER.catalog, CONVERTER.file)
     body = "FOR l IN EXECUTE 'EXPLAIN ' || q LOOP RETURN NEXT l; END LOOP"
     for name, does in (("plan", body), ("nested", "RETURN QUERY SELECT plan(q)"), ("other", "RETURN 1")):
         made = f"CREATE FUNCTION {name}(q text) RETURNS SETOF text LANGUAGE plpgsql AS $$BEGIN {does}; END$$"
-        assert stager.step(Sent(made, None, 1)) == Step(made, may_fail=True)
-    seen = [stager.step(Sent(f"SELECT {name}('x')", None, 1)) for name in ("plan", "nested", "other")]
+        assert converter.step(Sent(made, None, 1)) == Step(made, may_fail=True)
+    seen = [converter.step(Sent(f"SELECT {name}('x')", None, 1)) for name in ("plan", "nested", "other")]
     assert [step is not None and step.sql.startswith("DO ") for step in seen] == [True, True, False]
 
 
 def test_files_become_data() -> None:
-    assert staged("COPY t FROM '/data/t.data'") == Step("COPY t FROM STDIN", Kind.COPY_IN, b"1\n", may_fail=True)
-    assert staged("COPY t FROM stdin", b"2\n") == Step("COPY t FROM stdin", Kind.COPY_IN, b"2\n", may_fail=True)
+    assert converted("COPY t FROM '/data/t.data'") == Step("COPY t FROM STDIN", Kind.COPY_IN, b"1\n", may_fail=True)
+    assert converted("COPY t FROM stdin", b"2\n") == Step("COPY t FROM stdin", Kind.COPY_IN, b"2\n", may_fail=True)
 
 
 def test_a_transaction_is_not_prepared_to_outlive_its_session() -> None:
-    assert staged("PREPARE TRANSACTION 'x'") == Step("ROLLBACK", may_fail=True)
+    assert converted("PREPARE TRANSACTION 'x'") == Step("ROLLBACK", may_fail=True)
 
 
 SCRIPT = tuple(
@@ -158,8 +158,8 @@ def test_roles_of_a_script_have_new_names_in_each_case() -> None:
 )
 def test_only_statements_about_a_scripts_own_roles_are_run(sql: str, *, kept: bool) -> None:
     roles = Roles.of(SCRIPT, random.Random(1))
-    stager = Stager(STAGER.catalog, STAGER.file, roles.names)
-    assert (stager.step(roles.named(Sent(sql, None, 1))) is not None) == kept
+    converter = StepConverter(CONVERTER.catalog, CONVERTER.file, roles.names)
+    assert (converter.step(roles.named(Sent(sql, None, 1))) is not None) == kept
 
 
 def test_a_user_mapping_is_no_role() -> None:

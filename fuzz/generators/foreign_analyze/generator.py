@@ -17,7 +17,7 @@ from typing import ClassVar
 from fuzz.generators import loopback
 from fuzz.generators.choices import Weighted, another, between, chance, pick
 from fuzz.generators.foreign_analyze.local import local_analyses
-from fuzz.generators.foreign_analyze.remote import METHODS, RemoteRelation, Sort, draw_remote, filled, made
+from fuzz.generators.foreign_analyze.remote import METHODS, RelationKind, RemoteRelation, draw_remote, filled, made
 from fuzz.generators.generator import Generator, Scale
 from oracles.model.case import Case, Kind, Step
 
@@ -40,8 +40,8 @@ def analyzed(far: Far, *tags: str) -> tuple[Step, ...]:
 
     The query reads no foreign table, because its plan would depend on the sample.
     """
-    named = (f"remote.{far.remote.sort}", *tags)
-    counted = far.remote.table.name if far.remote.sort is Sort.FOREIGN else far.remote.name
+    named = (f"remote.{far.remote.kind}", *tags)
+    counted = far.remote.table.name if far.remote.kind is RelationKind.FOREIGN else far.remote.name
     return (
         Step(f"ANALYZE {far.name}", tags=named),
         Step(f"SELECT count(*) FROM {counted}", Kind.QUERY),
@@ -102,7 +102,7 @@ def stale(rng: random.Random, remote: RemoteRelation) -> tuple[Step, ...]:
     Of a view it falsifies the table's. Views have none, and PostgreSQL 17 would use TABLESAMPLE on one that has, and
     fail.
     """
-    name = remote.table.name if remote.sort is Sort.VIEW else remote.name
+    name = remote.table.name if remote.kind is RelationKind.VIEW else remote.name
     wrong = pick(rng, ("reltuples * 10", "reltuples / 10", "0", "-1", "1e9"))
     where = f"oid = '{name}'::regclass OR oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent ="
     sql = f"UPDATE pg_class SET reltuples = {wrong} WHERE {where} '{name}'::regclass)"
@@ -111,7 +111,7 @@ def stale(rng: random.Random, remote: RemoteRelation) -> tuple[Step, ...]:
 
 def _changed(rng: random.Random, far: Far) -> tuple[Step, ...]:
     steps = changed(rng, far.remote)
-    if far.remote.sort is Sort.MATERIALIZED:
+    if far.remote.kind is RelationKind.MATERIALIZED:
         steps = (*steps, Step(f"REFRESH MATERIALIZED VIEW {far.remote.name}"))
     known = (Step(f"ANALYZE {far.remote.table.name}"),) if chance(rng, 40) else ()
     return (*steps, *known, *analyzed(far, "remote.changed"))
@@ -154,7 +154,7 @@ def _refused(rng: random.Random, far: Far) -> tuple[Step, ...]:
 
 
 def _missing(rng: random.Random, far: Far) -> tuple[Step, ...]:
-    name, kind = far.remote.name, _KINDS[far.remote.sort]
+    name, kind = far.remote.name, _KINDS[far.remote.kind]
     return (
         Step(f"ALTER {kind} {name} RENAME TO {name}_gone"),
         _failing_analyze(far, "undefined_table", "error.missing"),
@@ -215,12 +215,12 @@ ACTIONS: Weighted[Action] = Weighted(
 )  # fmt: skip
 _TARGETS = Weighted((50, 1), (15, 2), (10, 5), (8, 10), (5, 37), (5, 100), (7, 10000))
 _KINDS = {
-    Sort.TABLE: "TABLE",
-    Sort.PARTITIONED: "TABLE",
-    Sort.INHERITED: "TABLE",
-    Sort.MATERIALIZED: "MATERIALIZED VIEW",
-    Sort.VIEW: "VIEW",
-    Sort.FOREIGN: "FOREIGN TABLE",
+    RelationKind.TABLE: "TABLE",
+    RelationKind.PARTITIONED: "TABLE",
+    RelationKind.INHERITED: "TABLE",
+    RelationKind.MATERIALIZED: "MATERIALIZED VIEW",
+    RelationKind.VIEW: "VIEW",
+    RelationKind.FOREIGN: "FOREIGN TABLE",
 }
 
 
@@ -280,9 +280,9 @@ def _made(rng: random.Random, far: Far) -> Iterator[Step]:
     if chance(rng, 15):
         yield from changed(rng, remote)
         known = "old" if known == "right" else known
-    if remote.sort is Sort.MATERIALIZED:
+    if remote.kind is RelationKind.MATERIALIZED:
         yield Step(f"REFRESH MATERIALIZED VIEW {remote.name}")
-    if known in ("right", "wrong") and remote.name != remote.table.name and remote.sort is not Sort.VIEW:
+    if known in ("right", "wrong") and remote.name != remote.table.name and remote.kind is not RelationKind.VIEW:
         yield Step(f"ANALYZE {remote.name}")
     if known == "wrong":
         yield from stale(rng, remote)
@@ -305,5 +305,5 @@ def _foreign(rng: random.Random, far: Far) -> Iterator[Step]:
     if far.is_tree:
         near = f"SELECT * FROM {remote.table.name} WHERE i1 % 3 = 0"
         yield Step(f"INSERT INTO {far.name}_near {near}")
-    if remote.sort is Sort.FOREIGN or chance(rng, 80):
+    if remote.kind is RelationKind.FOREIGN or chance(rng, 80):
         yield from method_chosen(rng, far)

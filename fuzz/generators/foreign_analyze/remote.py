@@ -21,10 +21,9 @@ from fuzz.generators.sql.tables import Table
 from oracles.model.case import Step
 
 _BYTES = 4 << 20  # size of a table in bytes, slightly more than half of the threshold of synchronized scans
-_BLOCK = 8192
 
 
-class Sort(StrEnum):
+class RelationKind(StrEnum):
     """Kinds of remote relations."""
 
     TABLE = "table"
@@ -40,7 +39,7 @@ class RemoteRelation:
     """A remote relation, and the table that stores its rows. The two may be the same."""
 
     name: str
-    sort: Sort
+    kind: RelationKind
     table: Table
     fillfactor: int
     children: int = 0  # number of inheritance children
@@ -56,18 +55,18 @@ class RemoteRelation:
 
         A partition scheme may accept no row, and a view may filter out all rows.
         """
-        return self.table.rows > 100 and self.table.scheme is None and self.sort is not Sort.VIEW
+        return self.table.rows > 100 and self.table.scheme is None and self.kind is not RelationKind.VIEW
 
     @property
     def methods(self) -> tuple[str, ...]:
         """Return the valid sampling methods. PostgreSQL 17 refuses TABLESAMPLE on foreign tables."""
-        return ("off", "random", "auto") if self.sort is Sort.FOREIGN else METHODS
+        return ("off", "random", "auto") if self.kind is RelationKind.FOREIGN else METHODS
 
 
 METHODS = ("auto", "random", "system", "bernoulli", "off")
-_SORTS = Weighted(
-    (45, Sort.TABLE), (18, Sort.PARTITIONED), (10, Sort.INHERITED), (9, Sort.MATERIALIZED), (9, Sort.VIEW),
-    (9, Sort.FOREIGN),
+_KINDS = Weighted(
+    (45, RelationKind.TABLE), (18, RelationKind.PARTITIONED), (10, RelationKind.INHERITED),
+    (9, RelationKind.MATERIALIZED), (9, RelationKind.VIEW), (9, RelationKind.FOREIGN),
 )  # fmt: skip
 _TIMES = Weighted((40, 20), (25, 4), (30, 60), (5, 1))
 _WIDTHS = Weighted((60, 0), (25, 40), (10, 300), (5, 1200))
@@ -76,23 +75,23 @@ _FILLED = Weighted((50, 100), (35, 10), (15, 40))
 
 def draw_remote(rng: random.Random, name: str, scale: Scale) -> RemoteRelation:
     """Return a remote relation with a few columns; i1 numbers the rows, with possible duplicates."""
-    sort, width = _SORTS.pick(rng), _WIDTHS.pick(rng)
-    fillfactor = _FILLED.pick(rng) if sort in (Sort.TABLE, Sort.MATERIALIZED) else 100
+    kind, width = _KINDS.pick(rng), _WIDTHS.pick(rng)
+    fillfactor = _FILLED.pick(rng) if kind in (RelationKind.TABLE, RelationKind.MATERIALIZED) else 100
     times = _TIMES.pick(rng)
     most = _BYTES * fillfactor // 100 // (width + 120)
     rows = rng.randrange(3) if chance(rng, 5) else between(rng, max(1, scale.rows * times // 4), scale.rows * times)
     number, *others = vocabulary(rng, min(rows, most) or 1)
     words = (number, *(replace(word, percent=100) for word in some(rng, [w for w in others if w.name != "w1"], 3)))
     scheme = None
-    if sort is Sort.PARTITIONED:
+    if kind is RelationKind.PARTITIONED:
         scheme = draw_scheme(rng, tuple(word.key for word in words[:2]), max(2, min(scale.partitions, 8)))
-    holder = f"{name}_base" if sort in (Sort.MATERIALIZED, Sort.VIEW, Sort.FOREIGN) else name
+    holder = f"{name}_base" if kind in (RelationKind.MATERIALIZED, RelationKind.VIEW, RelationKind.FOREIGN) else name
     table = tables.draw_table(rng, holder, words, min(rows, most), scheme)
     contents = (*table.contents, _padding(width)) if width else table.contents
     table = replace(table, contents=contents, primary=(), edges=0)  # rows may be inserted twice
-    if sort is Sort.INHERITED:
-        return RemoteRelation(name, sort, table, fillfactor, between(rng, 1, 3))
-    return RemoteRelation(name, sort, table, fillfactor)
+    if kind is RelationKind.INHERITED:
+        return RemoteRelation(name, kind, table, fillfactor, between(rng, 1, 3))
+    return RemoteRelation(name, kind, table, fillfactor)
 
 
 def _padding(width: int) -> Content:
@@ -107,12 +106,12 @@ def made(rng: random.Random, remote: RemoteRelation) -> Iterator[Step]:
         yield Step(f"ALTER TABLE {remote.table.name} SET (fillfactor = {remote.fillfactor})")
     for number in range(remote.children):
         yield Step(f"CREATE TABLE {remote.name}_{number + 1} () INHERITS ({remote.name})")
-    if remote.sort is Sort.MATERIALIZED:
+    if remote.kind is RelationKind.MATERIALIZED:
         yield Step(f"CREATE MATERIALIZED VIEW {remote.name} AS SELECT * FROM {remote.table.name}")
-    if remote.sort is Sort.VIEW:
+    if remote.kind is RelationKind.VIEW:
         where = pick(rng, ("i1 % 3 <> 1", "i1 IS NOT NULL", "i1 % 50 = 0"))
         yield Step(f"CREATE VIEW {remote.name} AS SELECT * FROM {remote.table.name} WHERE {where}")
-    if remote.sort is Sort.FOREIGN:
+    if remote.kind is RelationKind.FOREIGN:
         yield Step(loopback.foreign_table(remote.name, remote.shape, remote.table.name, "fetch_size '1000'"))
         yield Step(f"GRANT SELECT ON {remote.table.name} TO {loopback.GUEST}")
 

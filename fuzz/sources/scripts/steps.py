@@ -57,7 +57,7 @@ _TIMEOUTS: Final = frozenset({"statement_timeout", "transaction_timeout", "lock_
 
 
 @dataclass(frozen=True, slots=True)
-class Stager:
+class StepConverter:
     """A converter of script messages to steps.
 
     `file` returns the content of a path, or None. `roles` are the script's own roles.

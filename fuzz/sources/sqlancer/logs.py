@@ -20,7 +20,7 @@ from fuzz.sources.determinism.analysis import Unanalysable, doubts
 from fuzz.sources.determinism.catalog import Catalog
 from fuzz.sources.scripts.facts import facts_of
 from fuzz.sources.scripts.psql import Sent
-from fuzz.sources.scripts.steps import Stager
+from fuzz.sources.scripts.steps import StepConverter
 from fuzz.sources.source import SourceContext
 from oracles.model.case import Case, Kind, SameRows, Step
 from oracles.sql.parsing import parse_statements
@@ -89,9 +89,9 @@ _MAINTAINS: Final = (ast.ClusterStmt, ast.ReindexStmt, ast.VacuumStmt)
 
 def scene_of(statements: Iterable[str], catalog: Catalog) -> tuple[Step, ...]:
     """Return the statements that create a database, as steps. Any may fail, and many do."""
-    stager = Stager(catalog, lambda _: None)
+    converter = StepConverter(catalog, lambda _: None)
     lasting = (Sent(sql, None, 0) for sql in statements if not _depends_on_chance(sql, catalog))
-    return tuple(step for sent in lasting if (step := stager.step(sent)) is not None)
+    return tuple(step for sent in lasting if (step := converter.step(sent)) is not None)
 
 
 def _depends_on_chance(sql: str, catalog: Catalog) -> bool:

@@ -1,13 +1,13 @@
 """Seconds until the default run finds injected bugs, directed or with --even.
 
-python -m tests.injected_bugs.hunts FILE [--even] [BUG ...]
+python -m tests.injected_bugs.search_times FILE [--even] [BUG ...]
 
-Each bug is hunted by `pgduel fuzz` with all workloads, on the server with the bug and the one without it. Time is
+Each bug is searched for by `pgduel fuzz` with all workloads, on the server with the bug and the one without it. Time is
 directed as for the author of the code in which the bug is: by the patches of the series below the bug if they change
 the file of the bug, otherwise by all functions in the directory of that file. The difference that is the bug directs
-nothing. Findings of other causes end a campaign, too; the next one has another seed, and its time is added. A hunt ends
-after 1200 seconds of CPU time, which two processors have in ten minutes. Findings are not reduced. FILE gets a line of
-JSON for each hunt, and hunts that it has are not repeated.
+nothing. Findings of other causes end a campaign, too; the next one has another seed, and its time is added. A search
+ends after 1200 seconds of CPU time, which two processors have in ten minutes. Findings are not reduced. FILE gets a
+line of JSON for each search, and searches that it has are not repeated.
 """
 
 import json
@@ -35,8 +35,8 @@ _LEAST: Final = 30.0  # seconds of a campaign
 
 
 @dataclass(frozen=True, slots=True)
-class Hunt:
-    """The result of a hunt: the oracle that found the bug, or none, with the time and the cases until then."""
+class Search:
+    """The result of a search: the oracle that found the bug, or none, with the time and the cases until then."""
 
     bug: str
     even: bool
@@ -69,7 +69,7 @@ def without(tree: str, directory: str) -> str:
         return git.write_tree(index)
 
 
-def hunt(bug: Bug, *, even: bool, cpu_seconds: float, workers: int) -> Hunt:
+def search_for(bug: Bug, *, even: bool, cpu_seconds: float, workers: int) -> Search:
     """Return the result of campaigns until one finds the bug, or until about so many seconds of CPU time are spent."""
     sound = ",".join(map(str, sound_patches(bug)))
     options = ArmOptions(arms=(f"patched={sound}", f"bugged={sound},{bug.patch}"), flavor=DEFAULT_FLAVOR)
@@ -88,7 +88,7 @@ def hunt(bug: Bug, *, even: bool, cpu_seconds: float, workers: int) -> Hunt:
         if found or cpu > cpu_seconds - _LEAST:
             break
     oracle, case = (found.finding.oracle, found.case_id) if found else (None, None)
-    return Hunt(bug.name, even, oracle, case, round(seconds, 1), round(cpu, 1), cases, statements, tuple(others))
+    return Search(bug.name, even, oracle, case, round(seconds, 1), round(cpu, 1), cases, statements, tuple(others))
 
 
 def main(
@@ -99,7 +99,7 @@ def main(
     cpu_seconds: float = 1200,
     workers: int = 1,
 ) -> None:
-    """Hunt the bugs of these names, or all of them."""
+    """Search for the bugs of these names, or for all of them."""
     done = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     skipped = {each["bug"] for each in done if each["even"] == even}
     for bug in all_bugs():
@@ -109,7 +109,7 @@ def main(
             mock.patch("fuzz.cli.run_campaign.patches_between", partial(directing, bug)),
             mock.patch("fuzz.campaign.campaign.REDUCTIONS", 0),
         ):
-            line = json.dumps(asdict(hunt(bug, even=even, cpu_seconds=cpu_seconds, workers=workers)))
+            line = json.dumps(asdict(search_for(bug, even=even, cpu_seconds=cpu_seconds, workers=workers)))
         with file.open("a") as lines:
             lines.write(f"{line}\n")
 
