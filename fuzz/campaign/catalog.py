@@ -18,7 +18,16 @@ from fuzz.campaign.plan import Plan
 from fuzz.campaign.postgresql import shared
 from fuzz.campaign.schema import CAMPAIGN, StoreUnreachable
 from fuzz.campaign.sqlite import FILE
-from fuzz.campaign.store import HarnessFinding, SpecFinding, Store, StoredDoubt, harness_findings, spec_findings
+from fuzz.campaign.store import (
+    HarnessFinding,
+    SpecFinding,
+    Store,
+    StoredDoubt,
+    harness_findings,
+    spec_findings,
+    spec_of_doubt,
+)
+from fuzz.engines import isolation
 from fuzz.engines.guided.inputs import Corpus, stored_input
 from fuzz.engines.libfuzzer.run import INPUT_NAME
 from fuzz.errors import CaseError, PgduelError
@@ -140,8 +149,17 @@ def find_finding(name: str) -> tuple[Path, StoredFinding]:
 
 
 def find_doubt(name: str) -> tuple[Path, StoredDoubt] | None:
-    """Return a doubt by [CAMPAIGN/]NAME, and its campaign's directory; None if there is none. Raises CaseError."""
-    return _found(name, Store.doubt)
+    """Return a doubt by [CAMPAIGN/]NAME, and its campaign's directory; None if there is none.
+
+    Raises CaseError, also for the doubt of an isolation spec.
+    """
+    found = _found(name, Store.doubt)
+    if found and found[1].oracle == isolation.NAME:
+        with opened(found[0]) as store:
+            spec, options = spec_of_doubt(store, found[1]), store.plan.arms.command_line()
+        command = f"{workdir.COMMAND} isolation {shlex.quote(str(spec))}{options}"
+        raise CaseError(f"doubt {name} is one of an isolation spec: run it again with {command}")
+    return found
 
 
 def find_spec_finding(name: str) -> SpecFinding | None:

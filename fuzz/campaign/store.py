@@ -64,7 +64,10 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class StoredDoubt:
-    """A case that an oracle could not decide, with the step in question and both sides where the oracle gave them."""
+    """A case that an oracle could not decide, with the step in question and both sides where the oracle gave them.
+
+    The only step of the case is the text of a spec if the comparison of isolation specs could not decide.
+    """
 
     oracle: str
     kind: str  # inconclusive or unstable
@@ -442,6 +445,17 @@ def spec_findings(store: Store) -> tuple[SpecFinding, ...]:
         SpecFinding(row["finding"], row["count"], _file_here(store, row["spec"], row["content"]))
         for row in _of_files(store, SPEC_FINDING)
     )
+
+
+def spec_file(doubt: StoredDoubt) -> str:
+    """Return the name of the file with the isolation spec of a doubt."""
+    return f"{doubt.name}.spec"
+
+
+def spec_of_doubt(store: Store, doubt: StoredDoubt) -> Path:
+    """Return the file with the isolation spec of a doubt, whose case has its text as only step."""
+    (spec,) = doubt.case.steps
+    return _file_here(store, store.directory / spec_file(doubt), spec.sql.encode())
 
 
 def harness_findings(store: Store) -> tuple[HarnessFinding, ...]:

@@ -2,10 +2,9 @@
 
 import random
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import unified_diff
 from pathlib import Path
 from shlex import quote
@@ -16,10 +15,10 @@ import typer
 from fuzz import workdir
 from fuzz.campaign.canaries import TRIES, PlantedBug, counts, require_caught
 from fuzz.campaign.catalog import opened_new, require_store
-from fuzz.campaign.counters import Counters
+from fuzz.campaign.counters import KINDS, Counters
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.stop import interruptible
-from fuzz.campaign.store import SpecFinding, Store, add_spec_finding, spec_findings
+from fuzz.campaign.store import SpecFinding, Store, add_spec_finding, doubt_of, spec_file, spec_findings
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
 from fuzz.engines.isolation import (
@@ -40,8 +39,11 @@ from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import features_of, open_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
+from oracles.model.case import Case, Step
 from oracles.model.finding import Finding
+from oracles.model.oracle import Unstable
 
+_UNSTABLE: Final = KINDS[Unstable]
 _SHOWN: Final = 40  # lines of a reproducer's header
 
 
@@ -70,7 +72,7 @@ def isolation(
 
     First, planted bugs in the last arm must be found. isolationtester runs all permutations of a spec. A spec with
     different output runs again, several times. Each difference becomes a spec file that names its settings: `pgduel
-    isolation FILE` runs it again with these.
+    isolation FILE` runs it again with these. A difference that is not reproducible is a doubt.
     """
     require_store()
     arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
@@ -93,10 +95,11 @@ def isolation(
                     if all(each.caught_in for each in planted):
                         run.execute(drawn, minutes * 60, pool)
                 findings = spec_findings(store)
-    counted = {"seed": seed, "played": run.executed, "unstable": run.unstable, "canaries": counts(planted)}
+    executed, unstable = run.counters.cases[NAME], run.counters.of_kind(_UNSTABLE)
+    counted = {"seed": seed, "played": executed, "unstable": unstable, "canaries": counts(planted)}
     write_json(json_file, counted | {"findings": _json(findings)})
     require_caught(planted)
-    say(f"{run.executed} of {len(drawn)} specs and settings run, {run.unstable} unstable, {len(findings)} findings")
+    say(f"{executed} of {len(drawn)} specs and settings run, {unstable} unstable, {len(findings)} findings")
     raise typer.Exit(1 if findings else 0)
 
 
@@ -145,8 +148,7 @@ class _Run:
     shown: Display
     options: str  # command-line options that name the arms
     store: Store
-    executed: int = 0
-    unstable: int = 0
+    counters: Counters = field(default_factory=Counters)
 
     def plant(self, pool: Executor) -> tuple[PlantedBug, ...]:
         """Plant bugs in the last arm, again if they are missed at once; return the outcomes."""
@@ -170,22 +172,41 @@ class _Run:
             for spec in specs:
                 if interrupt or time.monotonic() > began + seconds:
                     break
-                self.shown.progress(f"{spec.name}, {spec.modes}; {self.executed} run")
-                judged = judge(spec, self.testers, pool)
+                self.shown.progress(f"{spec.name}, {spec.modes}; {self.counters.cases[NAME]} run")
+                judged = judge(spec, self.testers, pool, lambda: bool(interrupt))
                 for finding in judged.findings:
                     self._found(spec, finding)
-                self.unstable += judged.unstable
-                self.executed += 1
-                spent = time.monotonic() - began
-                self.store.progress(Counters(cases=Counter({NAME: self.executed}), seconds=spent), {})
+                for doubt in judged.doubts:
+                    self._doubted(spec, doubt)
+                self.counters.cases[NAME] += 1
+                self.counters.seconds = time.monotonic() - began
+                self.store.progress(self.counters, {})
 
     def _found(self, spec: Spec, finding: Finding) -> None:
         path = self.store.directory / f"{finding.fingerprint}.spec"
-        lines = unified_diff(
-            finding.expected.splitlines(), finding.actual.splitlines(), *finding.arms, lineterm="", n=3
-        )
-        comment = [finding.summary, f"Judge it: {workdir.COMMAND} isolation {quote(str(path))}{self.options}", *lines]
-        content = reproducer(spec, comment[:_SHOWN]).encode()
-        if add_spec_finding(self.store, finding, f"{spec.name} under {spec.modes}", path, content):
-            workdir.write(path, content)
+        content = self._reproducer(spec, path, finding.summary, finding.arms, (finding.expected, finding.actual))
+        if add_spec_finding(self.store, finding, _origin(spec), path, content.encode()):
+            workdir.write(path, content.encode())
             self.shown.say(f"finding {finding.fingerprint} in {spec.name} ({spec.modes}): {finding.summary}\n  {path}")
+
+    def _doubted(self, spec: Spec, verdict: Unstable) -> None:
+        """Count a doubt, and store it with its spec, unless there are enough of its kind."""
+        self.counters.verdicts[NAME, "", _UNSTABLE] += 1
+        self.counters.reasons[NAME, "", _UNSTABLE, verdict.reason] += 1
+        doubt = doubt_of(NAME, verdict, _origin(spec), Case(NAME, (), ()))
+        path = self.store.directory / spec_file(doubt)
+        content = self._reproducer(spec, path, verdict.reason, ("expected", "seen"), verdict.sides)
+        if self.store.add_doubt(replace(doubt, case=Case(NAME, (), (Step(content),)))):
+            workdir.write(path, content.encode())
+            self.shown.say(f"doubt {doubt.name} in {spec.name} ({spec.modes}): {verdict.reason}\n  {path}")
+
+    def _reproducer(self, spec: Spec, path: Path, summary: str, titles: tuple[str, str], sides: tuple[str, str]) -> str:
+        """Return the spec with the difference of both sides in its header."""
+        before, after = (side.splitlines() for side in sides)
+        lines = unified_diff(before, after, *titles, lineterm="", n=3)
+        comment = [summary, f"Judge it: {workdir.COMMAND} isolation {quote(str(path))}{self.options}", *lines]
+        return reproducer(spec, comment[:_SHOWN])
+
+
+def _origin(spec: Spec) -> str:
+    return f"{spec.name} under {spec.modes}"

@@ -8,7 +8,7 @@ on the plan.
 import re
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -20,6 +20,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from fuzz.errors import CaseError, ServerError
+from fuzz.execution.exchanges import never
 from fuzz.execution.modes import composed
 from fuzz.execution.serverlog import Entry, crash_of, deaths, located_errors, split
 from fuzz.output import visible_line
@@ -35,6 +36,7 @@ from oracles.model.feature import Feature
 from oracles.model.finding import Finding, as_all_do, pairs_of
 from oracles.model.mode import Mode, settings_of
 from oracles.model.observation import Message
+from oracles.model.oracle import Unstable
 
 CORE: Final = "src/test/isolation"
 _PLACES: Final = (CORE, "contrib", "src/test/modules")
@@ -47,7 +49,11 @@ PERTURBED: Final = (
 NAME: Final = "isolation"  # detector name in findings, like an oracle's
 # The fault injector's action -> whether it is detected only by comparison with another arm.
 FAULTS: Final = {"drop_row": True, "segv": False, "change_sqlstate": False}
-REPEATED: Final = 4  # times that both arms repeat a spec with different outputs
+REPEATED: Final = 4  # times that all arms repeat a spec with different outputs
+RARE: Final = 30  # runs of all arms until a difference that occurred once only is a doubt
+# Runs of all arms until a difference that occurred in some of them is a finding. A legal output that each run of either
+# arm prints with a probability of p becomes one with p (1 - (1 - p)^29) (1 - p)^89, below 1 in 650 for each p.
+STEADY: Final = 90
 _LOGGED: Final = {"log_error_verbosity": "verbose"}
 _STEP_SECONDS: Final = "60"  # seconds after which the tester cancels a step that hangs
 _SECONDS: Final = 900
@@ -131,10 +137,10 @@ def reproducer(spec: Spec, about: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The result of a spec on all arms. `unstable` counts the arms whose difference is not reproducible."""
+    """The findings and doubts of a spec on all arms. A doubt is a difference that is not reproducible."""
 
     findings: tuple[Finding, ...] = ()
-    unstable: int = 0
+    doubts: tuple[Unstable, ...] = ()
 
 
 # Sabotages act on the steps `read` and `divide`.
@@ -262,35 +268,111 @@ def _sorted(lines: Sequence[str]) -> Iterator[str]:
     yield from rows or ()
 
 
-def judge(spec: Spec, testers: Sequence[Tester], pool: Executor) -> Judged:
-    """Run a spec on all arms concurrently, repeat it if outputs differ, and return the result. Raises ServerError."""
+def judge(spec: Spec, testers: Sequence[Tester], pool: Executor, stop: Callable[[], bool] = never) -> Judged:
+    """Run a spec on all arms concurrently, repeat it if outputs differ, and return the result. Raises ServerError.
+
+    Repetitions end as soon as `stop` returns true, or a server is lost.
+    """
     names = [tester.arm.name for tester in testers]
-    seen = [list(pool.map(lambda tester: tester.execute(spec), testers))]
-    crashes = {name: result.crash for name, result in zip(names, seen[0], strict=True) if result.crash}
-    if crashes:
-        return Judged(tuple(_crash(pair, crashes[pair[1]]) for pair in pairs_of(names, crashes)))
-    errors = tuple(_internal_errors(names, seen[0]))
-    if len({result.output for result in seen[0]}) == 1:
-        return Judged(errors)
-    seen += [list(pool.map(lambda tester: tester.execute(spec), testers)) for _ in range(REPEATED)]
-    reference, *others = ([result.output for result in of_arm] for of_arm in zip(*seen, strict=True))
-    findings = [
-        _difference(spec, (names[0], name), reference[0], suspect[0])
-        for name, suspect in zip(names[1:], others, strict=True)
-        if is_reproducible(reference, suspect)
+    seen: list[list[SpecResult]] = [[] for _ in testers]
+    while not seen[0] or (_is_undecided(seen) and not stop()):
+        try:
+            results = list(pool.map(lambda tester: tester.execute(spec), testers))
+        except ServerError:
+            if not seen[0]:
+                raise
+            break
+        for of_arm, result in zip(seen, results, strict=True):
+            of_arm.append(result)
+    reference, *others = map(_outputs, seen)
+    compared = [
+        _compared(spec, (names[0], name), reference, each) for name, each in zip(names[1:], others, strict=True)
     ]
-    differing = sum(suspect != reference for suspect in others)
-    return Judged((*errors, *findings), differing - len(findings))
+    faults = (*_crashes(names, seen), *_internal_errors(names, seen))
+    differences = (each for each in compared if isinstance(each, Finding))
+    return Judged((*faults, *differences), tuple(each for each in compared if isinstance(each, Unstable)))
 
 
-def _difference(spec: Spec, arms: tuple[str, str], expected: str, actual: str) -> Finding:
-    summary = f"{arms[1]} prints another result of {spec.name} than {arms[0]}"
-    return Finding(NAME, arms, spec.name, None, summary, expected, actual)
+def _outputs(results: Sequence[SpecResult]) -> list[str]:
+    """Return the outputs of an arm without those that a crash cut off."""
+    return [result.output for result in results if not result.crash]
 
 
-def _internal_errors(names: Sequence[str], results: Sequence[SpecResult]) -> Iterator[Finding]:
-    """Yield a finding for each origin of internal errors and each suspect."""
-    raised = {name: result.errors for name, result in zip(names, results, strict=True)}
+def _is_undecided(seen: Sequence[Sequence[SpecResult]]) -> bool:
+    """Return whether the spec has to run again. `seen` has the results of each arm.
+
+    It has not after a crash, because the server may not start again, or if the reference differs from itself.
+    """
+    rounds = len(seen[0])
+    reference, *others = map(_outputs, seen)
+    if any(result.crash for of_arm in seen for result in of_arm) or len(set(reference)) > 1:
+        return False
+    counts = [_differing(reference, suspect) for suspect in others]
+    if rounds <= REPEATED:
+        return any(counts)
+    least = 1 if rounds < RARE else 2
+    return rounds < STEADY and any(least <= count < rounds for count in counts)
+
+
+def _differing(reference: Sequence[str], suspect: Sequence[str]) -> int:
+    return sum(output != reference[0] for output in suspect)
+
+
+def _compared(
+    spec: Spec, arms: tuple[str, str], reference: Sequence[str], suspect: Sequence[str]
+) -> Finding | Unstable | None:
+    """Return the finding or doubt about a suspect, given the outputs of both arms; None without a difference."""
+    if not reference or suspect == reference[: len(suspect)]:
+        return None
+    if not is_reproducible(reference, suspect):
+        return _doubt(arms, reference, suspect)
+    count = _differing(reference, suspect)
+    often = "" if count == len(suspect) else f" (in {count} of {len(suspect)} runs)"
+    summary = f"{arms[1]} prints another result of {spec.name} than {arms[0]}{often}"
+    return Finding(NAME, arms, spec.name, None, summary, reference[0], _other(reference[0], suspect))
+
+
+def is_reproducible(reference: Sequence[str], suspect: Sequence[str]) -> bool:
+    """Return whether the suspect differs from a steady reference in each run, or repeatedly.
+
+    In the latter case, the output may depend on timing. So the reference has to be steady in many runs.
+    """
+    count = _differing(reference, suspect)
+    always = count == len(suspect) > REPEATED
+    return len(set(reference)) == 1 and (always or (count > 1 and len(reference) >= STEADY))
+
+
+def _doubt(arms: tuple[str, str], reference: Sequence[str], suspect: Sequence[str]) -> Unstable:
+    """Return the doubt about a suspect, with both outputs of the reference if that differs from itself."""
+    if len(set(reference)) > 1:
+        return Unstable(
+            f"{arms[1]} differs from {arms[0]}, which differs from itself",
+            sides=(reference[0], _other(reference[0], reference)),
+        )
+    rare = _differing(reference, suspect) == 1 and len(suspect) >= RARE
+    how = "once and never again" if rare else "until repetitions were cut short"
+    return Unstable(f"{arms[1]} differed from {arms[0]} {how}", sides=(reference[0], _other(reference[0], suspect)))
+
+
+def _other(first: str, outputs: Sequence[str]) -> str:
+    return next(output for output in outputs if output != first)
+
+
+def _crashes(names: Sequence[str], seen: Sequence[Sequence[SpecResult]]) -> Iterator[Finding]:
+    """Yield a finding for each suspect that crashed in any run."""
+    reports = zip(names, (next((each.crash for each in of_arm if each.crash), "") for of_arm in seen), strict=True)
+    crashes = {name: report for name, report in reports if report}
+    for pair in pairs_of(names, crashes):
+        origin = crash_origin(crashes[pair[1]])
+        yield Finding(NAME, pair, origin, None, f"{pair[1]} crashes: {origin}", "no crash", crashes[pair[1]])
+
+
+def _internal_errors(names: Sequence[str], seen: Sequence[Sequence[SpecResult]]) -> Iterator[Finding]:
+    """Yield a finding for each origin of internal errors in any run, and each suspect."""
+    raised = {
+        name: {origin: error for result in reversed(of_arm) for origin, error in result.errors.items()}
+        for name, of_arm in zip(names, seen, strict=True)
+    }
     for origin in dict.fromkeys(origin for errors in raised.values() for origin in errors):
         examples = {name: errors[origin] for name, errors in raised.items() if origin in errors}
         for pair in pairs_of(names, examples):
@@ -298,13 +380,3 @@ def _internal_errors(names: Sequence[str], results: Sequence[SpecResult]) -> Ite
             summary = f"{pair[1]} raises an internal error: {origin}{as_all_do(pair)}"
             actual = f"{error.severity}: {error.sqlstate}: {error.text}"
             yield Finding(NAME, pair, origin, None, summary, "no error of SQLSTATE class XX", actual)
-
-
-def _crash(pair: tuple[str, str], crash: str) -> Finding:
-    origin = crash_origin(crash)
-    return Finding(NAME, pair, origin, None, f"{pair[1]} crashes: {origin}", "no crash", crash)
-
-
-def is_reproducible(reference: Sequence[str], suspect: Sequence[str]) -> bool:
-    """Return whether the difference is reproducible: each arm repeats its output, and the two outputs differ."""
-    return len(set(reference)) == 1 and len(set(suspect)) == 1 and reference[0] != suspect[0]

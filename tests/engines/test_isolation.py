@@ -1,12 +1,31 @@
 """Tests of the comparison of isolationtester's output, and of specs with settings."""
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from fuzz.engines.isolation import PERTURBED, Spec, is_reproducible, normalised, read_spec, reproducer
-from fuzz.errors import CaseError
+from fuzz.engines import isolation
+from fuzz.engines.isolation import (
+    PERTURBED,
+    RARE,
+    STEADY,
+    Judged,
+    Spec,
+    SpecResult,
+    is_reproducible,
+    judge,
+    normalised,
+    read_spec,
+    reproducer,
+)
+from fuzz.errors import CaseError, ServerError
+from fuzz.execution.exchanges import never
 from fuzz.execution.modes import MODES
+from oracles.model.observation import Message
 
 OUTPUT = """\
 Parsed test spec with 2 sessions
@@ -40,6 +59,132 @@ def test_only_reproducible_output_is_compared() -> None:
     assert not is_reproducible(["a"] * 5, ["b", "b", "a", "b", "b"])
     assert not is_reproducible(["a", "b", "a", "a", "a"], ["c"] * 5)
     assert not is_reproducible(["a"] * 5, ["a"] * 5)
+
+
+CRASH = SpecResult("lost", crash='TRAP: failed Assert("i < 3"), File: "src/backend/x.c", Line: 4, PID: 7')
+MESSAGE = Message("ERROR", "XX000", "cache lookup failed for type 7", "getBaseType")
+
+
+class StubTester(isolation.Tester):
+    """A tester without a server. `respond` returns the result of each run by its number."""
+
+    def __init__(self, name: str, respond: Callable[[int], SpecResult | str]) -> None:
+        self.arm: Any = SimpleNamespace(name=name)
+        self.runs = 0
+        self._respond = respond
+
+    def execute(self, spec: Spec) -> SpecResult:
+        self.runs += 1
+        result = self._respond(self.runs)
+        return SpecResult(result) if isinstance(result, str) else result
+
+
+def steady(_: int) -> str:
+    return "a"
+
+
+def stubs(*responds: Callable[[int], SpecResult | str]) -> Iterator[StubTester]:
+    names = ("master", "patched", "upstream")
+    return (StubTester(name, respond) for name, respond in zip(names, responds, strict=False))
+
+
+def judged(*given: StubTester, stop: Callable[[], bool] = never) -> Judged:
+    with ThreadPoolExecutor(len(given)) as pool:
+        return judge(SPEC, given, pool, stop)
+
+
+def test_a_difference_in_each_run_is_a_finding() -> None:
+    master, patched = stubs(steady, "b{}".format)
+    (finding,) = judged(master, patched).findings
+    assert finding.summary == "patched prints another result of two than master"
+    assert (finding.expected, finding.actual) == ("a", "b1")
+    assert (master.runs, patched.runs) == (5, 5)
+
+
+def test_a_difference_in_some_runs_is_a_finding_if_the_reference_stays_steady() -> None:
+    master, patched = stubs(steady, lambda run: "b" if run % 5 in (1, 2, 3) else "a")
+    result = judged(master, patched)
+    (finding,) = result.findings
+    assert finding.summary == "patched prints another result of two than master (in 54 of 90 runs)"
+    assert (finding.expected, finding.actual, result.doubts) == ("a", "b", ())
+    assert (master.runs, patched.runs) == (STEADY, STEADY)
+
+
+def test_an_output_that_the_reference_has_in_a_late_run_is_a_doubt_with_both_outputs() -> None:
+    master, patched = stubs(lambda run: "a" if run < STEADY else "b", lambda run: "b" if run % 5 else "a")
+    result = judged(master, patched)
+    (doubt,) = result.doubts
+    assert doubt.reason == "patched differs from master, which differs from itself"
+    assert (doubt.sides, result.findings) == (("a", "b"), ())
+
+
+def test_an_unsteady_reference_is_not_repeated_further() -> None:
+    master, patched = stubs("a{}".format, steady)
+    assert len(judged(master, patched).doubts) == 1
+    assert master.runs == 2
+
+
+def test_a_difference_that_does_not_occur_again_is_a_doubt() -> None:
+    master, patched = stubs(steady, lambda run: "b" if run == 1 else "a")
+    result = judged(master, patched)
+    (doubt,) = result.doubts
+    assert (master.runs, patched.runs) == (RARE, RARE)
+    assert doubt.reason == "patched differed from master once and never again"
+    assert (doubt.sides, result.findings) == (("a", "b"), ())
+
+
+def test_a_crash_in_a_repetition_is_a_finding() -> None:
+    """Repetitions end with it, so the difference before it remains a doubt."""
+    master, patched = stubs(steady, lambda run: CRASH if run == 3 else "b")
+    result = judged(master, patched)
+    (finding,) = result.findings
+    assert finding.summary == "patched crashes: assertion i < 3 in src/backend/x.c"
+    assert [doubt.reason for doubt in result.doubts] == [
+        "patched differed from master until repetitions were cut short"
+    ]
+    assert patched.runs == 3
+
+
+def test_a_crash_in_the_first_run_hides_neither_internal_errors_nor_differences_of_other_arms() -> None:
+    failed = SpecResult("b", errors={"XX000 cache lookup": MESSAGE})
+    result = judged(*stubs(steady, lambda _: CRASH, lambda _: failed))
+    assert [finding.arms for finding in result.findings] == [("master", "patched"), ("master", "upstream")]
+    assert [finding.origin for finding in result.findings][1] == "XX000 cache lookup"
+    assert [doubt.sides for doubt in result.doubts] == [("a", "b")]
+
+
+def test_an_internal_error_in_a_repetition_is_a_finding() -> None:
+    failed = SpecResult("b", errors={"XX000 cache lookup": MESSAGE})
+    errors, difference = judged(*stubs(steady, lambda run: failed if run == 4 else "b")).findings
+    assert errors.summary == "patched raises an internal error: XX000 cache lookup"
+    assert difference.summary == "patched prints another result of two than master"
+
+
+def test_an_interrupt_ends_repetitions_and_keeps_the_difference() -> None:
+    master, patched = stubs(steady, "b{}".format)
+    result = judged(master, patched, stop=lambda: True)
+    assert [doubt.sides for doubt in result.doubts] == [("a", "b1")]
+    assert master.runs == 1
+
+
+def test_a_server_that_is_lost_in_a_repetition_leaves_the_difference() -> None:
+    def lost_in(number: int) -> Callable[[int], str]:
+        def respond(run: int) -> str:
+            if run == number:
+                raise ServerError("the server of arm patched is down")
+            return "b"
+
+        return respond
+
+    assert [doubt.sides for doubt in judged(*stubs(steady, lost_in(2))).doubts] == [("a", "b")]
+    with pytest.raises(ServerError):
+        judged(*stubs(steady, lost_in(1)))
+
+
+def test_an_arm_alone_is_not_repeated() -> None:
+    (master,) = stubs(steady)
+    assert judged(master) == Judged()
+    assert master.runs == 1
 
 
 def test_a_reproducer_is_a_spec_that_names_its_settings(tmp_path: Path) -> None:
