@@ -125,6 +125,10 @@ class Counters:
     def failed(self, generator: str, reason: str) -> None:
         """Count a case on which pgduel itself failed."""
         self.cases[generator] += 1
+        self.failed_in_part(generator, reason)
+
+    def failed_in_part(self, generator: str, reason: str) -> None:
+        """Count a failure of pgduel itself on a case that is counted."""
         self.verdicts[NOT_EXECUTED, generator, "inconclusive"] += 1
         self.reasons[NOT_EXECUTED, generator, "inconclusive", reason] += 1
 

@@ -31,7 +31,7 @@ from fuzz.engines.seeded import SeededEngine
 from fuzz.errors import DiskFull, PgduelError, ServerError, StorageError
 from fuzz.execution.exchanges import Abandoned
 from fuzz.execution.executor import Executor
-from fuzz.execution.judging import JudgedCase, assignments, judge_case
+from fuzz.execution.judging import JudgedCase, assignments, judge_despite_errors
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.execution.worker_database import is_full, no_room
 from fuzz.generators.generator import Scale
@@ -45,6 +45,7 @@ from fuzz.triage.correction import is_corrected
 from fuzz.triage.findings import StoredFinding
 from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.triage import Log, Triage, as_executed
+from oracles.crash import Crash
 from oracles.explain.nodes import plan_shape
 from oracles.model.case import Case, CaseId
 from oracles.model.finding import Finding
@@ -274,29 +275,33 @@ class _Worker:
         except (Abandoned, ServerError, StorageError):
             raise
         except Exception as error:
-            log = self._work.directory / ERRORS
-            with workdir.writing(log), log.open("a") as lines:
-                lines.write(f"case {name}\n{traceback.format_exc()}\n")
-            kind = type(error).__name__
-            own = error_in_file(error)
-            what = f"case {name}: {own}" if own else f"pgduel failed on case {name}: {error!r}"
-            line = f"{what} (see {log}, also for others of its kind)"
-            result.failures[f"{case_id.generator}: {kind}"] = line
-            result.counters.failed(case_id.generator, kind)
+            result.counters.failed(case_id.generator, self._log(case_id.generator, name, error, result))
         finally:
             self._engine.conclude(executed=executed)
+
+    def _log(self, generator: str, name: str, error: Exception, result: RangeResult) -> str:
+        """Log an error of pgduel itself, keep a line about it for the user, and return its kind."""
+        log = self._work.directory / ERRORS
+        with workdir.writing(log), log.open("a") as lines:
+            lines.write(f"case {name}\n{''.join(traceback.format_exception(error))}\n")
+        kind = type(error).__name__
+        own = error_in_file(error)
+        what = f"case {name}: {own}" if own else f"pgduel failed on case {name}: {error!r}"
+        result.failures[f"{generator}: {kind}"] = f"{what} (see {log}, also for others of its kind)"
+        return kind
 
     def _judge(self, case_id: CaseId, drawn: DrawnCase, result: RangeResult) -> bool:
         """Execute and judge a case; return whether that was in time."""
         executor = self._entered()
         servers = self._postmasters()
         name, case = drawn.name, drawn.case
-        with nullcontext() if self._edges is None else self._edges.counting():
-            judged = judge_case(executor, self._assigned, case)
-        self._require(servers, name)
+        judged = self._judged(executor, servers, case)
         if judged.findings or any(isinstance(verdict, Inconclusive | Unstable) for _, verdict in judged.verdicts):
             drawn.record()
         result.found += self._store_findings(name, case, judged)
+        self._require(servers, name)
+        if judged.outage is not None:
+            raise judged.outage
         if not judged.complete:
             raise Abandoned
         for oracle, verdict in judged.verdicts:
@@ -310,11 +315,23 @@ class _Worker:
         reference, *_ = duel(case, self._arms)
         result.counters.count_steps(case_id.generator, case, judged.observations[reference])
         result.counters.count_verdicts(case_id.generator, judged)
+        kinds = [self._log(case_id.generator, name, error, result) for error in judged.errors]
+        for kind in kinds[:1]:
+            result.counters.failed_in_part(case_id.generator, kind)
         if case.part:
             result.counters.count_part(case, judged)
         if seen is not None:
             self._count_plans(case_id.generator, seen, result.counters)
         return in_time(judged.observations.values())
+
+    def _judged(self, executor: Executor, servers: list[int], case: Case) -> JudgedCase:
+        """Execute and judge a case. If one of these servers went away, only crashes count: one may be the cause."""
+        with nullcontext() if self._edges is None else self._edges.counting():
+            judged = judge_despite_errors(executor, self._assigned, case)
+        with suppress(ServerError):
+            if self._postmasters() == servers:
+                return judged
+        return replace(judged, verdicts=tuple(each for each in judged.verdicts if each[0] == Crash.name))
 
     def _store_findings(self, case_id: str, case: Case, judged: JudgedCase) -> list[str]:
         """Commit the findings of a case, and return the fingerprints of those that are to be reduced."""
@@ -379,7 +396,7 @@ class _Worker:
     def _retry(self, job: Retry) -> RetryResult:
         """Judge a doubt's case again on servers of its own, until it is a finding or was tried often enough.
 
-        An error is an outcome, too, so that the next retry is another doubt's.
+        An error is an outcome, too, also one of an oracle, so that the next retry is another doubt's.
         """
         doubt = self._store.doubt(job.doubt)
         assert doubt is not None
@@ -389,13 +406,14 @@ class _Worker:
         try:
             with fresh_servers(self._work.arms) as arms, Executor(arms, "retry", stop=self._stop) as executor:
                 while seen.total() < RETRIES and not found:
-                    judged = judge_case(executor, self._assigned, doubt.case)
-                    if not judged.complete:
-                        return RetryResult("")
+                    judged = judge_despite_errors(executor, self._assigned, doubt.case)
                     found = self._store_findings(doubt.case_id, doubt.case, judged)
+                    judged.raise_errors()
+                    if not (judged.complete or found):
+                        return RetryResult("")
                     seen[_doubt_kind(doubt, judged)] += 1
-        except PgduelError as raised:
-            error = f"could not be tried: {raised}"
+        except Exception as raised:
+            error = f"could not be tried: {raised if isinstance(raised, PgduelError) else repr(raised)}"
         counts = ", ".join(f"{kind} {count} times" for kind, count in sorted(seen.items()))
         outcome = f"found: {', '.join(found)}" if found else error or counts
         self._store.tried_again(doubt.name, outcome)

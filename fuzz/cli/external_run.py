@@ -22,7 +22,7 @@ from fuzz.cli.app import console, say
 from fuzz.cli.options import facts_of
 from fuzz.cli.run_campaign import plant_canaries
 from fuzz.execution.executor import Executor
-from fuzz.execution.judging import assignments, judge_case
+from fuzz.execution.judging import assignments, judge_despite_errors
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.report.terminal import Display, display
 from fuzz.servers.arm import Arm, fresh_servers, open_arms, remarks
@@ -62,8 +62,11 @@ class ExternalRun:
             await_connections(arm.cluster)
 
     def judge(self, case: Case, origin: str) -> bool:
-        """Judge a case by all oracles, and store findings. `origin` describes the source of the case."""
-        judged = judge_case(self._executor, assignments(all_oracles(), self.arms), case)
+        """Judge a case by all oracles, and store findings. `origin` describes the source of the case.
+
+        Raises ServerError, and the exceptions of oracles.
+        """
+        judged = judge_despite_errors(self._executor, assignments(all_oracles(), self.arms), case)
         self.judged += 1
         self.confirmed += bool(judged.findings)
         for finding in judged.findings:
@@ -72,6 +75,7 @@ class ExternalRun:
                 self._triage.write(self._store.finding(finding.fingerprint))
         self.counters.count_verdicts(self.program, judged)
         self._store.progress(self.counters, {})
+        judged.raise_errors()
         return bool(judged.findings)
 
     @property

@@ -64,8 +64,9 @@ class Executor:
     def observe(self, case: Case, runs: Sequence[Run]) -> dict[Run, CaseObservation]:
         """Execute each distinct run of the case, and return the observations. Raises ServerError, Abandoned.
 
-        A server that crashed or was killed is restarted before this returns. An abandoned statement continues on the
-        server until it ends, or until the executor is used again or closed.
+        A server that crashed or was killed is restarted before this returns. If it does not start again after a crash,
+        the arm's other runs are skipped. An abandoned statement continues on the server until it ends, or until the
+        executor is used again or closed.
         """
         queues: dict[str, list[Run]] = defaultdict(list)
         for run in dict.fromkeys(runs):
@@ -86,7 +87,21 @@ class Executor:
         for run in runs:
             if is_redundant(case, run, worker_db.settings):
                 observed[run] = skipped_run(case, run, worker_db.settings)
-        for group in groups(case, [run for run in runs if run not in observed]):
+        try:
+            yield from self._execute_groups(worker_db, case, [run for run in runs if run not in observed], observed)
+        except ServerError:  # after a crash, it must not hide the crash
+            if not any(seen.crash for seen in observed.values()):
+                raise
+            observed |= {run: skipped_run(case, run, worker_db.settings) for run in runs if run not in observed}
+        with suppress(ServerError):  # the next run reports the failure
+            yield from worker_db.make_ready()
+        return observed
+
+    def _execute_groups(
+        self, worker_db: WorkerDatabase, case: Case, runs: Sequence[Run], observed: dict[Run, CaseObservation]
+    ) -> Exchange[None]:
+        """Execute runs, and add their observations to those in `observed`. Raises ServerError."""
+        for group in groups(case, runs):
             parts = None
             if len(group) > 1:
                 shared = shared_run(case, group)
@@ -96,9 +111,6 @@ class Executor:
                     observed[run] = yield from self._execute(worker_db, case, run)
             else:
                 observed |= parts
-        with suppress(ServerError):  # the next run reports the failure
-            yield from worker_db.make_ready()
-        return observed
 
     def _execute(self, worker_db: WorkerDatabase, case: Case, run: Run) -> Exchange[CaseObservation]:
         seen = yield from CaseRun(worker_db, case, run, self._timeout_ms, self._parameters).exchange()

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from fuzz.errors import ServerError
 from fuzz.execution.exchanges import Abandoned
 from fuzz.servers.arm import Arm, features_of
 from oracles.model.case import Case
@@ -71,6 +72,8 @@ class JudgedCase:
     complete: bool = True
     # symptoms of unconfirmed findings when judging stopped
     symptoms: frozenset[str] = frozenset()
+    errors: tuple[Exception, ...] = ()  # of oracles, which have no verdicts then
+    outage: ServerError | None = None  # a server went away; the verdicts are those reached before
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -89,6 +92,15 @@ class JudgedCase:
                 compared[name] += verdict.statements
         return max(compared.values(), default=0)
 
+    def raise_errors(self) -> None:
+        """Raise the first error of an oracle, or the ServerError of a server that went away before any finding."""
+        outage = () if self.outage is None or self.findings else (self.outage,)
+        for error in (*self.errors, *outage):
+            raise error
+
+
+_Judgement = tuple[Verdict, ...] | More | Exception
+
 
 def judge_case(
     executor: Observer,
@@ -97,37 +109,61 @@ def judge_case(
     known: Observations | None = None,
     enough: str | None = None,
 ) -> JudgedCase:
-    """Judge a case by the assigned oracles. Raises ServerError.
+    """Judge a case as `judge_despite_errors` does.
+
+    Raises the exceptions of oracles, and ServerError if a server went away before any finding.
+    """
+    judged = judge_despite_errors(executor, assignments, case, known, enough)
+    judged.raise_errors()
+    return judged
+
+
+def judge_despite_errors(
+    executor: Observer,
+    assignments: Sequence[Assignment],
+    case: Case,
+    known: Observations | None = None,
+    enough: str | None = None,
+) -> JudgedCase:
+    """Judge a case by the assigned oracles, and return their errors with the verdicts of the others.
 
     Observations in `known` are not repeated. Judging stops as soon as an oracle reports the symptom `enough`, even if
-    more runs might refute it.
+    more runs might refute it. It also stops if a server goes away, or if it is abandoned.
 
     In each round all oracles judge again, because a new observation may concern any of them. For example, a run that
     one oracle requested may crash.
     """
     observations = dict(known or {})
-    judged: list[tuple[Verdict, ...] | More] = []
+    judged = [_first_runs(assignment, case) for assignment in assignments]
     symptoms: frozenset[str] = frozenset()
-    wanted = [run for run in dict.fromkeys(_first_runs(assignments, case)) if run not in observations]
-    while wanted:
+    outage = None
+    while wanted := _unobserved(judged, observations):
         try:
             observations |= executor.observe(case, wanted)
         except Abandoned:
             break
-        judged = [assignment.oracle.judge(case, assignment.arms, observations) for assignment in assignments]
+        except ServerError as error:
+            outage = error
+            break
+        pairs = zip(assignments, judged, strict=True)
+        judged = [_judged_by(assignment, case, observations, before) for assignment, before in pairs]
         symptoms = frozenset().union(*(given.symptoms for given in judged if isinstance(given, More)))
         if enough in symptoms:
             break
-        wanted = _unobserved(assignments, judged, observations)
     verdicts = (
         (assignment.oracle.name, _applicable(verdict))
-        for assignment, given in zip(
-            assignments, judged, strict=False
-        )  # there is no judgement if the first runs were abandoned
-        if not isinstance(given, More)
+        for assignment, given in zip(assignments, judged, strict=True)
+        if isinstance(given, tuple)
         for verdict in with_votes(given, assignment.arms)
     )
-    return JudgedCase(tuple(verdicts), observations, complete=not wanted, symptoms=symptoms)
+    return JudgedCase(
+        tuple(verdicts),
+        observations,
+        complete=not wanted,
+        symptoms=symptoms,
+        errors=tuple(given for given in judged if isinstance(given, Exception)),
+        outage=outage,
+    )
 
 
 def _applicable(verdict: Verdict) -> Verdict:
@@ -135,27 +171,37 @@ def _applicable(verdict: Verdict) -> Verdict:
     return NotApplicable() if isinstance(verdict, Agree) and not verdict.statements else verdict
 
 
-def _first_runs(assignments: Sequence[Assignment], case: Case) -> Iterator[Run]:
-    return (run for assignment in assignments for run in assignment.oracle.runs(case, assignment.arms))
+def _first_runs(assignment: Assignment, case: Case) -> _Judgement:
+    try:
+        return More(assignment.oracle.runs(case, assignment.arms))
+    except Exception as error:
+        return error
 
 
-def _unobserved(
-    assignments: Sequence[Assignment],
-    judged: Sequence[tuple[Verdict, ...] | More],
-    observations: Mapping[Run, CaseObservation],
-) -> list[Run]:
-    """Return the requested runs without observations.
+def _judged_by(assignment: Assignment, case: Case, observations: Observations, before: _Judgement) -> _Judgement:
+    """Return what an oracle returns, or the exception that it raises. After that it does not judge again."""
+    if isinstance(before, Exception):
+        return before
+    try:
+        given = assignment.oracle.judge(case, assignment.arms, observations)
+        _require_progress(assignment.oracle, given, observations)
+    except Exception as error:
+        return error
+    return given
 
-    Raises ValueError if an oracle requests only runs that it has, because it would do so forever.
-    """
-    wanted: dict[Run, None] = {}
-    for assignment, given in zip(assignments, judged, strict=True):
-        if isinstance(given, More):
-            missing = [run for run in given.runs if run not in observations]
-            if not missing:
-                raise ValueError(f"oracle {assignment.oracle.name} requests runs that it already has")
-            wanted |= dict.fromkeys(missing)
-    return list(wanted)
+
+def _require_progress(oracle: Oracle, given: tuple[Verdict, ...] | More, observations: Observations) -> None:
+    """Require verdicts, or a request for new runs; others would be repeated forever. Raises ValueError, TypeError."""
+    if not isinstance(given, tuple | More):
+        raise TypeError(f"oracle {oracle.name} returns neither a tuple of verdicts nor More: {given!r}")
+    if isinstance(given, More) and all(run in observations for run in given.runs):
+        raise ValueError(f"oracle {oracle.name} requests runs that it already has")
+
+
+def _unobserved(judged: Sequence[_Judgement], observations: Observations) -> list[Run]:
+    """Return the requested runs without observations."""
+    requested = dict.fromkeys(run for given in judged if isinstance(given, More) for run in given.runs)
+    return [run for run in requested if run not in observations]
 
 
 def with_votes(verdicts: Sequence[Verdict], arms: Sequence[str]) -> Iterator[Verdict]:

@@ -15,6 +15,7 @@ from oracles.model.observation import Message, Observation, Outcome, ResultColum
 
 FIRST_USER_OID: Final = 16384
 QUERY_CANCELED: Final = "57014"
+INTERNAL_ERROR: Final = "XX000"
 
 
 class Reader:
@@ -81,7 +82,7 @@ class Reader:
             return replace(first, read_back=second, transaction=second.transaction)
         merged = self._merge(replies)
         if self._explains and step.kind is Kind.QUERY and merged.outcome is Outcome.OK:
-            return replace(merged, tags=(), columns=(), rows=(), plan=_plan_of(replies))
+            return _with_plan(replace(merged, tags=(), columns=(), rows=()), replies)
         return merged
 
     def _unfinished(self, replies: Sequence[Reply]) -> Observation:
@@ -134,21 +135,37 @@ def _timed_out(payload: bytes) -> bool:
     return fields.get("C") == QUERY_CANCELED and fields.get("R") == "ProcessInterrupts"
 
 
-def _plan_of(replies: Iterable[Reply]) -> Mapping[str, Any] | None:
-    """Return the plan of EXPLAIN (FORMAT JSON); of several, the one with the least CPU time.
+def _with_plan(seen: Observation, replies: Iterable[Reply]) -> Observation:
+    """Return the observation of an explained step with its plan; of several, the one with the least CPU time.
 
-    Return None if rewrite rules left nothing to plan.
+    There is none if rewrite rules left nothing to plan. Output that cannot be read is an internal error of the server,
+    although the server has not raised it.
     """
-    return min((plan for reply in replies for plan in _explained(reply)), key=_cpu, default=None)
+    try:
+        plan = min((plan for reply in replies for plan in _explained(reply)), key=_cpu, default=None)
+    except (ValueError, RecursionError) as error:
+        text = f"the output of EXPLAIN (FORMAT JSON) cannot be read\nDETAIL: {error}"
+        message = Message("ERROR", INTERNAL_ERROR, text)
+        return replace(seen, outcome=Outcome.ERROR, sqlstate=INTERNAL_ERROR, messages=(*seen.messages, message))
+    return replace(seen, plan=plan)
 
 
 def _explained(reply: Reply) -> Iterator[Mapping[str, Any]]:
-    """Yield the plan of each row (an array of one element), with the costs that the server reported last."""
+    """Yield the plan of each row, with the costs that the server reported last. Raises ValueError, RecursionError."""
     texts = [messages.message_of(payload).text for kind, payload in reply.others if kind == messages.NOTICE_RESPONSE]
     costs = {name: cost for text in texts for name, cost in costs_in(text).items()}
     for row in reply.rows:
         for value in filter(None, messages.values_of(row)[:1]):
-            yield json.loads(value)[0] | costs | widest_in(texts)
+            for plan in _array(value)[:1]:
+                yield {**plan, **costs, **widest_in(texts)}
+
+
+def _array(text: str) -> list[dict[str, Any]]:
+    """Return an array of objects. Raises ValueError, RecursionError."""
+    array = json.loads(text)
+    if isinstance(array, list) and all(isinstance(each, dict) for each in array):
+        return array
+    raise ValueError("it is no array of objects")
 
 
 def _cpu(plan: Mapping[str, Any]) -> float:

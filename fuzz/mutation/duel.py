@@ -9,7 +9,7 @@ from fuzz.engines.seeded import case_of
 from fuzz.errors import ServerError, StorageError
 from fuzz.execution.exchanges import Abandoned
 from fuzz.execution.executor import Executor
-from fuzz.execution.judging import assignments, judge_case
+from fuzz.execution.judging import assignments, judge_despite_errors
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale
 from fuzz.mutation.result import DuelResult, Kill
@@ -70,11 +70,14 @@ class Duel:
         case = case_of(case_id, Scale.of_arms(len(self._arms)), self._target, self._features)
         if self._executor is None:
             self._executor = Executor(self._arms, "mutants", stop=self._stop)
-        judged = judge_case(self._executor, self._assigned, case)
+        judged = judge_despite_errors(self._executor, self._assigned, case)
+        suspect = self._arms[-1].name
+        if findings := tuple(found for found in judged.findings if found.arms[-1] == suspect):
+            return findings
+        judged.raise_errors()
         if not judged.complete:
             raise Abandoned
-        suspect = self._arms[-1].name
-        return tuple(found for found in judged.findings if found.arms[-1] == suspect)
+        return ()
 
 
 def case_ids(seed: int, workloads: Mapping[str, int], cases: int) -> Iterator[CaseId]:

@@ -149,3 +149,11 @@ def test_failures_of_pgduel_itself() -> None:
     counters.failed("joins", "KeyError")
     assert complaints(counters, CANARIES) == ("pgduel itself failed on 1 cases of joins",)
     assert counters.reasons[NOT_EXECUTED, "joins", "inconclusive", "KeyError"] == 1
+
+
+def test_a_failure_of_one_oracle_does_not_count_its_case_twice() -> None:
+    counters = _counters()
+    before = counters.cases["joins"]
+    counters.failed_in_part("joins", "KeyError")
+    assert complaints(counters, CANARIES) == ("pgduel itself failed on 1 cases of joins",)
+    assert counters.cases["joins"] == before

@@ -1,17 +1,19 @@
 """Tests of a worker's stop within a case: it ends at once and keeps findings. Doubts are tried again."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from threading import Timer
+from typing import ClassVar
 
 import pytest
 
 from fuzz.campaign import worker
 from fuzz.campaign.catalog import opened
+from fuzz.campaign.counters import complaints
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.schedule import Range, RangeResult, Retry, RetryResult
 from fuzz.campaign.store import doubt_of
@@ -23,14 +25,18 @@ from fuzz.servers.arm import Arm
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
+from fuzz.servers.sessions import session
 from fuzz.sources.source import SourceContext
 from fuzz.triage.interestingness import ReducedCase
+from oracles.framework.shared_runs import REPEATED
 from oracles.model.case import Case, CaseId, Kind, Step
 from oracles.model.feature import Feature
 from oracles.model.observation import CaseObservation, Run
-from oracles.model.oracle import Unstable
+from oracles.model.oracle import Canary, Observations, Oracle, Unstable, Verdict, all_oracles
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(120)]
+
+ON_B = "current_setting('data_directory') LIKE '%/b-%'"
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +128,66 @@ def test_another_case_is_tried_for_a_finding_whose_first_case_did_not_show_it_ag
     with opened(tmp_path) as store:
         found = store.finding(fingerprint)
     assert (found.case_id, found.reduced, found.count) == ("1/test/1", False, 2)
+
+
+class Failing(Oracle):
+    """An oracle that raises an error."""
+
+    name: ClassVar[str] = "failing"
+    canaries: ClassVar[tuple[Canary, ...]] = ()
+
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...]:
+        raise KeyError("Plan Rows")
+
+
+def test_an_oracle_that_fails_is_reported_and_the_findings_of_others_are_stored(
+    arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "all_oracles", lambda: (Failing(), *all_oracles()))
+    begin(tmp_path)
+    job = cases(monkeypatch, queries(f"SELECT 1 WHERE {ON_B}", "SELECT clock_timestamp()"))
+    with CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop) as do:
+        result = do(job)
+    assert isinstance(result, RangeResult)
+    assert result.failures.keys() == {"test: KeyError"}
+    assert "pgduel failed on case 1/test/0: KeyError('Plan Rows')" in result.failures["test: KeyError"]
+    assert "raise KeyError" in (tmp_path / worker.ERRORS).read_text()
+    assert complaints(result.counters, {"planted": 0, "retried": 0}) == ("pgduel itself failed on 1 cases of test",)
+    assert result.counters.cases["test"] == 1
+    with opened(tmp_path) as store:
+        assert [found.finding.oracle for found in store.findings()] == ["result"]
+
+
+def test_a_crash_is_stored_although_its_server_does_not_start_again(
+    arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second run of the arm, which repeats the case, cannot begin. The difference in rows does not count."""
+    crash = f"DO $$ BEGIN IF {ON_B} THEN COPY (SELECT 1) TO PROGRAM 'kill -SEGV $PPID'; END IF; END $$"
+    case = Case("test", (), (Step(f"SELECT 1 WHERE {ON_B}", Kind.QUERY), Step(crash)), samples=(REPEATED.name,))
+    begin(tmp_path)
+    with ends_after_a_crash(arms[1].cluster), CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop) as do:
+        result = do(cases(monkeypatch, case))
+    assert isinstance(result, RangeResult)
+    assert (result.done, result.outage, len(result.found)) == (0, "the server of arm b is down", 1)
+    with opened(tmp_path) as store:
+        (found,) = store.findings()
+    assert (found.finding.oracle, found.finding.arms) == ("crash", ("a", "b"))
+    assert "signal 11" in found.finding.origin
+
+
+@contextmanager
+def ends_after_a_crash(cluster: Cluster) -> Iterator[None]:
+    """Let a server end after a crash, until the end of this context. Then it starts again."""
+    with session(cluster.connect_kwargs, autocommit=True) as admin:
+        admin.execute("ALTER SYSTEM SET restart_after_crash = off")
+        admin.execute("SELECT pg_reload_conf()")
+    try:
+        yield
+    finally:
+        cluster.restart()
+        with session(cluster.connect_kwargs, autocommit=True) as admin:
+            admin.execute("ALTER SYSTEM RESET restart_after_crash")
+            admin.execute("SELECT pg_reload_conf()")
 
 
 def test_a_doubt_is_stored_with_its_case_and_tried_again(

@@ -7,8 +7,10 @@ from typing import ClassVar
 import pytest
 
 from fuzz.campaign.canaries import FaultyExecutor
+from fuzz.errors import ServerError
 from fuzz.execution.exchanges import Abandoned
-from fuzz.execution.judging import JudgedCase, judge_case, with_votes
+from fuzz.execution.judging import JudgedCase, judge_case, judge_despite_errors, with_votes
+from oracles.crash import Crash
 from oracles.model.case import Case
 from oracles.model.finding import Finding, Vote
 from oracles.model.mode import Mode
@@ -40,6 +42,31 @@ class Repeating(OneMore):
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> More:
         return More((Run(arms[0], case.modes),))
+
+
+class Failing(OneMore):
+    """An oracle that raises an error."""
+
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
+        if self.judged:
+            self.judged.append(len(observations))
+            return (Agree(1),)
+        self.judged.append(len(observations))
+        raise KeyError("Plan Rows")
+
+
+class RequestsNothing(OneMore):
+    """An oracle that fails before the first run."""
+
+    def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+        raise RecursionError
+
+
+class Unreadable(OneMore):
+    """An oracle that returns no verdicts."""
+
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
+        return None  # type: ignore[return-value]
 
 
 def executor() -> StubExecutor:
@@ -87,6 +114,36 @@ def test_every_oracle_judges_all_observations_in_the_end() -> None:
 def test_an_oracle_that_requests_a_run_that_it_has_is_an_error() -> None:
     with pytest.raises(ValueError, match="one_more requests runs that it already has"):
         judge_case(executor(), assigned((Repeating(1),), ARMS), CASE)
+
+
+@pytest.mark.parametrize("failing", [Failing(1), Repeating(1), RequestsNothing(1), Unreadable(1)])
+def test_an_oracle_that_fails_leaves_the_verdicts_of_others(failing: OneMore) -> None:
+    judged = judge_despite_errors(executor(), assigned((failing, OneMore(3)), ARMS), CASE)
+    assert (judged.verdicts, judged.complete) == ((("one_more", Agree(3)),), True)
+    (error,) = judged.errors
+    with pytest.raises(type(error)):
+        judge_case(executor(), assigned((type(failing)(1), OneMore(3)), ARMS), CASE)
+
+
+def test_an_oracle_that_failed_does_not_judge_again() -> None:
+    failing = Failing(1)
+    judge_despite_errors(executor(), assigned((failing, OneMore(3)), ARMS), CASE)
+    assert failing.judged == [2]
+
+
+def test_verdicts_before_an_outage_are_kept() -> None:
+    def respond(run: Run) -> CaseObservation:
+        if run.modes:
+            raise ServerError("the server of arm patched is down")
+        return replace(seen(ok("1")), crash="PANIC:  it is full" if run.arm == "patched" else None)
+
+    judged = judge_despite_errors(StubExecutor(respond), assigned((Crash(), OneMore(3)), ARMS), CASE)
+    (found,) = judged.findings
+    assert (found.arms, found.origin, judged.complete) == (ARMS, "PANIC it is full", False)
+    assert str(judged.outage) == "the server of arm patched is down"
+    assert judge_case(StubExecutor(respond), assigned((Crash(), OneMore(3)), ARMS), CASE).findings == (found,)
+    with pytest.raises(ServerError):
+        judge_case(StubExecutor(respond), assigned((OneMore(3),), ARMS), CASE)
 
 
 def test_statements_compared_by_several_oracles_count_once() -> None:
