@@ -225,6 +225,10 @@ def _kinds_of_message(seen: Observation) -> str:
     return ", ".join(sorted({f"{each.severity} {each.sqlstate}" for each in seen.messages})) or "none"
 
 
+def _types_of_protocol(seen: Observation) -> str:
+    return ", ".join(sorted({text.partition(":")[0] for text in seen.protocol})) or "none"
+
+
 def _kinds_of_outcome(first: Observation, other: Observation) -> frozenset[str]:
     """Return the kinds of both outcomes; where errors depend on values, success is one more."""
     kinds = {_kind_of_outcome(seen) for seen in (first, other)}
@@ -258,5 +262,6 @@ _ORIGINS: Final[Mapping[Aspect, tuple[str, Callable[[Observation], str]]]] = {
     Aspect.MESSAGES: ("messages", _kinds_of_message),
     Aspect.TEXTS: ("message texts", _kinds_of_message),
     Aspect.FIELDS: ("message fields", _kinds_of_message),
+    Aspect.PROTOCOL: ("protocol messages", _types_of_protocol),
     Aspect.TRANSACTION: ("transaction status", lambda seen: seen.transaction),
 }

@@ -35,6 +35,9 @@ _LEAST_KEY: Final = 8  # bytes: process number, and secret
 BACKEND_KEY, READY, COMMAND_COMPLETE = ord("K"), ord("Z"), ord("C")
 ROW_KINDS: Final = frozenset(b"Dd")  # DataRow, CopyData
 ERROR_RESPONSE, NOTICE_RESPONSE, ROW_DESCRIPTION = ord("E"), ord("N"), ord("T")
+_COPY_RESPONSES: Final = {ord("G"): "CopyInResponse", ord("H"): "CopyOutResponse"}
+# Messages with two strings, which begin at this byte: channel and payload, name and value.
+_PAIRS: Final = {ord("A"): ("NotificationResponse", 4), ord("S"): ("ParameterStatus", 0)}
 
 SYNC: Final = b"S\0\0\0\4"
 COPY_DONE: Final = b"c\0\0\0\4"
@@ -136,6 +139,8 @@ def malformation(kind: int, payload: bytes) -> str:
         return f"{len(payload)} bytes"
     if kind == COMMAND_COMPLETE and not payload.endswith(b"\0"):
         return "a text without an end"
+    if kind in _COPY_RESPONSES and len(payload) != _copy_response_bytes(payload):
+        return "incomplete formats of columns"
     if kind == ROW_DESCRIPTION:
         try:
             list(columns_of(payload))
@@ -160,6 +165,26 @@ def message_of(payload: bytes) -> Message:
         (name, _TEMPORARY_SCHEMA.sub(r"\1", fields[code])) for code, name in _NAMED_FIELDS.items() if code in fields
     )
     return Message(severity, fields.get("C", ""), "\n".join(parts), fields.get("R", ""), tuple(named))
+
+
+def _copy_response_bytes(payload: bytes) -> int:
+    """Return the size of the response to COPY: the format, the number of columns, and their formats."""
+    return 3 + 2 * int.from_bytes(payload[1:3], "big")
+
+
+def protocol_text(kind: int, payload: bytes) -> str:
+    """Return COPY's formats, a notification or a reported setting as text; "" for other types of messages.
+
+    A notification loses the process number of its sender.
+    """
+    if name := _COPY_RESPONSES.get(kind):
+        formats = (int.from_bytes(payload[at : at + 2], "big") for at in range(3, len(payload), 2))
+        return f"{name}: format {payload[0]}, of columns {', '.join(map(str, formats)) or 'none'}"
+    if kind not in _PAIRS:
+        return ""
+    name, start = _PAIRS[kind]
+    first, second, *_ = [*payload[start:].decode("utf-8", "replace").split("\0"), "", ""]
+    return f"{name}: {first} = {second}"
 
 
 def columns_of(payload: bytes) -> Iterator[ResultColumn]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from fuzz.execution import messages
 from fuzz.execution.costs import costs_in, widest_in
-from fuzz.execution.session import Frames
+from fuzz.execution.session import Frames, application_name
 from fuzz.execution.wire import Reply
 from oracles.explain.nodes import EXECUTOR_CPU, planning_time
 from oracles.model.case import Case, Kind, Step
@@ -24,11 +24,13 @@ class Reader:
     OIDs of types that the case creates differ between arms, so observations have the types' names. `unknown_types`
     returns the OIDs to look up, and `type_names` takes the names. Row descriptions repeat, so each is decoded once.
 
-    In messages, paths of the arm's own directories are replaced according to `directories` (path -> replacement).
+    In messages, paths of the arm's own directories are replaced according to `directories` (path -> replacement). The
+    session's application name, which a case may restore, loses the arm's.
     """
 
     def __init__(self, case: Case, run: Run, frames: Sequence[Frames], directories: Mapping[str, str]) -> None:
         self._directories = directories
+        self._own_status = f"ParameterStatus: application_name = {application_name(run)}"
         self.type_names: dict[int, str] = {}
         self._steps = tuple(zip(case.all_steps, frames, strict=True))
         self._explains = run.explain or run.plannings > 0
@@ -82,7 +84,7 @@ class Reader:
             return replace(first, read_back=second, transaction=second.transaction)
         merged = self._merge(replies)
         if self._explains and step.kind is Kind.QUERY and merged.outcome is Outcome.OK:
-            return _with_plan(replace(merged, tags=(), columns=(), rows=()), replies)
+            return _with_plan(replace(merged, tags=(), columns=(), earlier_columns=(), rows=()), replies)
         return merged
 
     def _unfinished(self, replies: Sequence[Reply]) -> Observation:
@@ -102,11 +104,18 @@ class Reader:
             text = text.replace(path, what)
         return text
 
+    def _protocol(self, reply: Reply) -> Iterator[str]:
+        for text in (messages.protocol_text(kind, payload) for kind, payload in reply.others):
+            if text == self._own_status:
+                yield "ParameterStatus: application_name = pgduel"
+            elif text:
+                yield self._without_directories(text)
+
     def _merge(self, replies: Sequence[Reply]) -> Observation:
         rows: list[bytes] = []
         tags: list[str] = []
         said = []
-        columns: tuple[ResultColumn, ...] = ()
+        columns: list[tuple[ResultColumn, ...]] = []
         outcome, sqlstate = Outcome.OK, ""
         for reply in replies:
             rows += reply.rows
@@ -114,7 +123,7 @@ class Reader:
                 if kind == messages.COMMAND_COMPLETE:
                     tags.append(payload[:-1].decode("utf-8", "replace"))
                 elif kind == messages.ROW_DESCRIPTION:
-                    columns = self._described(payload)
+                    columns.append(self._described(payload))
                 elif kind in (messages.ERROR_RESPONSE, messages.NOTICE_RESPONSE):
                     said.append(self._message(payload))
                 if kind == messages.ERROR_RESPONSE and outcome is Outcome.OK:
@@ -122,8 +131,18 @@ class Reader:
                     outcome = Outcome.TIMEOUT if _timed_out(payload) else Outcome.ERROR
         if outcome is Outcome.OK and any(reply.too_large for reply in replies):
             outcome = Outcome.TOO_LARGE
-        transaction = replies[-1].status
-        return Observation(outcome, sqlstate, tuple(tags), columns, tuple(rows), tuple(said), transaction=transaction)
+        *earlier, last = columns or [()]
+        return Observation(
+            outcome,
+            sqlstate,
+            tuple(tags),
+            last,
+            tuple(rows),
+            tuple(said),
+            earlier_columns=tuple(earlier),
+            protocol=tuple(text for reply in replies for text in self._protocol(reply)),
+            transaction=replies[-1].status,
+        )
 
 
 def _timed_out(payload: bytes) -> bool:

@@ -80,7 +80,7 @@ def startup_parameters(
         "user": "postgres",
         "database": database,
         "client_encoding": "UTF8",
-        "application_name": f"pgduel {run.arm}",
+        "application_name": application_name(run),
         "search_path": SEARCH_PATH,
         "statement_timeout": str(statement_timeout_ms),
     } | {name: value for name, value in settings_of(run.modes).items() if name not in without}
@@ -96,6 +96,11 @@ def startup_parameters(
             "pgduel_faults.action": run.fault,
         }
     return parameters
+
+
+def application_name(run: Run) -> str:
+    """Return the session's application name."""
+    return f"pgduel {run.arm}"
 
 
 def frames_of(case: Case, run: Run) -> list[Frames]:

@@ -32,6 +32,7 @@ class Aspect(StrEnum):
     MESSAGES = "messages"  # severity and SQLSTATE
     TEXTS = "message texts"
     FIELDS = "message fields"  # objects and positions
+    PROTOCOL = "protocol messages"  # formats of COPY, notifications, reported settings
     TRANSACTION = "transaction status"
     STORED_COUNT = "number of rows stored"
     STORED = "contents stored"
@@ -84,12 +85,13 @@ COARSER: Final[Mapping[Aspect, tuple[Aspect, ...]]] = {
 }
 
 _COMPARED_ALWAYS: Final[Mapping[Aspect, Callable[[Observation], object]]] = {
-    Aspect.COLUMNS: lambda seen: seen.columns,
+    Aspect.COLUMNS: lambda seen: (seen.earlier_columns, seen.columns),
     Aspect.ROW_COUNT: lambda seen: len(seen.rows),
     Aspect.TAGS: lambda seen: seen.tags,
     Aspect.MESSAGES: lambda seen: Counter((message.severity, message.sqlstate) for message in seen.messages),
     Aspect.TEXTS: lambda seen: Counter((each.severity, each.sqlstate, each.text) for each in seen.messages),
     Aspect.FIELDS: lambda seen: Counter(seen.messages),
+    Aspect.PROTOCOL: lambda seen: Counter(seen.protocol),
     Aspect.TRANSACTION: lambda seen: seen.transaction,
 }
 DISK_FULL: Final = "53100"

@@ -138,6 +138,10 @@ def message_text(message: Message) -> str:
     return f"{message.severity} {message.sqlstate}: {_shortened(message.text)}" + (f" ({fields})" if fields else "")
 
 
+def _columns_text(columns: Sequence[ResultColumn]) -> str:
+    return "\n".join(map(_column_text, columns)) or "none"
+
+
 def _column_text(column: ResultColumn) -> str:
     facts = f"length {column.length}, modifier {column.modifier}, attribute {column.attribute}"
     return f"{column.name}: type {column.type}, {facts}" + (", binary" if column.binary else "")
@@ -145,7 +149,8 @@ def _column_text(column: ResultColumn) -> str:
 
 _AS_TEXT: Final[Mapping[Aspect, Callable[[Observation], str]]] = {
     Aspect.OUTCOME: ended,
-    Aspect.COLUMNS: lambda seen: "\n".join(map(_column_text, seen.columns)) or "none",
+    Aspect.COLUMNS: lambda seen: "\n\n".join(map(_columns_text, (*seen.earlier_columns, seen.columns))),
     Aspect.TAGS: lambda seen: ", ".join(seen.tags) or "none",
+    Aspect.PROTOCOL: lambda seen: "\n".join(seen.protocol) or "none",
     Aspect.TRANSACTION: lambda seen: seen.transaction or "unknown",
 }

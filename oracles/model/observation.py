@@ -54,9 +54,11 @@ class Observation:
     outcome: Outcome
     sqlstate: str = ""
     tags: tuple[str, ...] = ()  # command tags, one for each command of the step that completed
-    columns: tuple[ResultColumn, ...] = ()
+    columns: tuple[ResultColumn, ...] = ()  # of the last result
     rows: tuple[bytes, ...] = ()
     messages: tuple[Message, ...] = ()
+    earlier_columns: tuple[tuple[ResultColumn, ...], ...] = ()  # of the results before the last one
+    protocol: tuple[str, ...] = ()  # formats of COPY, notifications and reported settings, as text
     # output of EXPLAIN (FORMAT JSON) if the run explains or plans; of repetitions the one with the least CPU time
     plan: Mapping[str, Any] | None = None
     transaction: str = ""  # transaction status after the step: I idle, T in a transaction, E failed; "" unknown

@@ -80,6 +80,8 @@ def random_reply(rng: random.Random) -> Observation:
         messages=rng.choice([(), (Message("WARNING", "01000", "resource was not closed: it"),)]),
         plan=rng.choice([None, {}, {"Plan": {"Node Type": "Result"}}]),
         transaction=rng.choice(["", "I", "T", "E"]),
+        protocol=rng.choice([(), ("NotificationResponse: a = 1",)]),
+        earlier_columns=rng.choice([(), ((ResultColumn("b", "23"),),)]),
     )
 
 

@@ -346,3 +346,33 @@ def test_messages_have_no_paths_of_an_arm(observe: Observe) -> None:
     steps = observe(lacking, Step("DO $$BEGIN RAISE NOTICE '%', current_setting('data_directory'); END$$")).steps
     assert 'in file "INSTALLATION/lib/postgresql/plpgsql.so"' in steps[0].messages[0].text
     assert steps[1].messages[0].text.startswith("DATA\n")
+
+
+def test_notifications_settings_and_formats_of_copy_are_equal_on_equal_arms(observe: Observe) -> None:
+    """The fixture compares the arms, whose sessions have other process numbers and application names."""
+    steps = (
+        *(Step("LISTEN here"), Step("NOTIFY here, 'a payload'"), Step("SET application_name = 'own'")),
+        *(Step("RESET application_name"), Step("SET DateStyle = 'SQL, DMY'")),
+        *(
+            Step("COPY (SELECT 1, 'x') TO STDOUT (FORMAT binary)", Kind.COPY_OUT),
+            Step("CREATE TABLE t (a int, b text)"),
+        ),
+        Step("COPY t FROM STDIN", Kind.COPY_IN, b"1\tx\n"),
+    )
+    found = [step.protocol for step in observe(*steps).steps]
+    assert found == [
+        (),
+        ("NotificationResponse: here = a payload",),
+        ("ParameterStatus: application_name = own",),
+        ("ParameterStatus: application_name = pgduel",),
+        ("ParameterStatus: DateStyle = SQL, DMY",),
+        ("CopyOutResponse: format 1, of columns 1, 1",),
+        (),
+        ("CopyInResponse: format 0, of columns 0, 0",),
+    ]
+
+
+@pytest.mark.parametrize("protocol", [Protocol.PREPARED, Protocol.CURSOR])
+def test_both_descriptions_of_a_query_are_kept(observe: Observe, protocol: Protocol) -> None:
+    (step,) = observe(query("SELECT n FROM numbers"), modes=(PROTOCOLS[protocol],), scene=NUMBERS).steps
+    assert step.earlier_columns == (step.columns,) != ((),)

@@ -146,8 +146,9 @@ def _received(server: socket.socket, end: bytes) -> bytes:
         (b"Z\0\0\0\5I", b"D\xff\xff\xff\xff", "a message of type 'D' with a length of 4294967295"),
         (b"K\0\0\0\x0c", b"K\0\0\0\7", "a message of type 'K' with 3 bytes"),
         (b"Z\0\0\0\5I", b"T\0\0\0\x06\0\1Z\0\0\0\5I", "a message of type 'T' with incomplete columns"),
+        (b"Z\0\0\0\5I", b"H\0\0\0\x07\0\0\2Z\0\0\0\5I", "a message of type 'H' with incomplete formats of columns"),
     ],
-    ids=["no status", "unknown status", "too short", "too long", "no process", "no columns"],
+    ids=["no status", "unknown status", "too short", "too long", "no process", "no columns", "no formats"],
 )
 def test_malformed_messages_end_the_connection_with_an_error(
     twins: tuple[Arm, ...], tmp_path: Path, sent: bytes, instead: bytes, message: str

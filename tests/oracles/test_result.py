@@ -32,6 +32,7 @@ COMMAND = Step("INSERT")
 NOTICE = Message("NOTICE", "00000", "usual", fields=(("table", "t"), ("position", "8")))
 TEXT = ResultColumn("a", "1043")
 WITH_NOTICE = replace(ok("1", messages=[NOTICE]), columns=(TEXT,))
+COPY_OUT = "CopyOutResponse: format 0, of columns 0"
 CLOSED_EARLY = (MODES["closed_early"],)
 AGREE = (Agree(1),)
 
@@ -115,6 +116,8 @@ def test_the_header_of_a_binary_copy_belongs_to_no_row() -> None:
         (replace(WITH_NOTICE, messages=(warning("careful"),)), "messages: NOTICE 00000 / WARNING 01000"),
         (replace(WITH_NOTICE, messages=(replace(NOTICE, text="other"),)), "message texts: NOTICE 00000"),
         (replace(WITH_NOTICE, messages=(replace(NOTICE, fields=(("table", "t"),)),)), "message fields: NOTICE 00000"),
+        (replace(WITH_NOTICE, earlier_columns=((TEXT,),)), "columns: SELECT"),
+        (replace(WITH_NOTICE, protocol=(COPY_OUT,)), "protocol messages: none / CopyOutResponse"),
         (replace(WITH_NOTICE, transaction="T"), "transaction status: I / T"),
     ],
 )
@@ -125,6 +128,29 @@ def test_all_that_a_client_sees_counts(patched: Observation, origin: str) -> Non
 def test_messages_may_come_in_any_order() -> None:
     first, second = warning("from one worker"), warning("from another")
     assert duel(query(), ok(messages=[first, second]), ok(messages=[second, first])) == AGREE
+
+
+def test_notifications_may_come_in_any_order() -> None:
+    both = tuple(f"NotificationResponse: a = {number}" for number in range(2))
+    assert duel(query(), replace(ok(), protocol=both), replace(ok(), protocol=both[::-1])) == AGREE
+    found = finding(duel(query(), replace(ok(), protocol=both), replace(ok(), protocol=both[:1] * 2)))
+    assert found.origin == "protocol messages: NotificationResponse"
+    assert found.actual == "NotificationResponse: a = 0\nNotificationResponse: a = 0"
+
+
+def test_the_formats_of_copy_count_beside_equal_rows() -> None:
+    copy = Step("COPY", Kind.COPY_OUT)
+    master, patched = (replace(ok("1", tag="COPY 1"), protocol=(each,)) for each in (COPY_OUT, "Copy: 1"))
+    found = finding(duel(copy, master, patched))
+    assert (found.expected, found.actual) == (COPY_OUT, "Copy: 1")
+
+
+def test_an_earlier_description_is_shown_beside_the_last_one() -> None:
+    last = replace(ok("1"), columns=(TEXT,))
+    master, patched = (replace(last, earlier_columns=(each,)) for each in ((TEXT,), ()))
+    found = finding(duel(query(), master, patched))
+    assert found.expected.count("a: type 1043") == 2
+    assert found.actual.startswith("none\n\na: type 1043")
 
 
 def test_an_expected_error_must_be_the_same_error() -> None:
