@@ -19,7 +19,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from fuzz.errors import CaseError, ServerError
+from fuzz.errors import CaseError, ServerError, first_line
 from fuzz.execution.exchanges import never
 from fuzz.execution.modes import composed
 from fuzz.execution.serverlog import Entry, crash_of, deaths, located_errors, split
@@ -58,6 +58,8 @@ _LOGGED: Final = {"log_error_verbosity": "verbose"}
 _STEP_SECONDS: Final = "60"  # seconds after which the tester cancels a step that hangs
 _SECONDS: Final = 900
 _DEATH_SECONDS: Final = 10.0
+_EXIT_SECONDS: Final = 30.0
+_END_SESSIONS: Final = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
 _PAUSE: Final = 0.03
 _LOST: Final = "server closed the connection unexpectedly"  # message of libpq
 # Prefix of the server's reason if it ends the session on purpose.
@@ -216,10 +218,25 @@ class Tester:
         return entries
 
     def _renew(self) -> None:
+        """Create the database again. Raises ServerError.
+
+        After the tester has ended, one of its sessions may hold a replication slot for a while. WITH (FORCE) does not
+        end that one.
+        """
         name = sql.Identifier(DATABASE)
-        with closing(self._connection()) as connection:
-            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
+        until = time.monotonic() + _EXIT_SECONDS
+        while True:
+            try:
+                with closing(self._connection()) as connection:
+                    connection.execute(_END_SESSIONS, (DATABASE,))
+                    connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+                    connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
+                return
+            except psycopg.Error as error:
+                if not isinstance(error, psycopg.errors.ObjectInUse) or time.monotonic() > until:
+                    reason = first_line(str(error))
+                    raise ServerError(f"cannot make database {DATABASE} on arm {self.arm.name}: {reason}") from error
+            time.sleep(_PAUSE)
 
     def _run(self, spec: Spec) -> str:
         optional = settings_of(mode for mode in spec.settings if mode.optional)

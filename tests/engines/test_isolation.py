@@ -10,8 +10,10 @@ import pytest
 
 from fuzz.engines import isolation
 from fuzz.engines.isolation import (
+    DATABASE,
     PERTURBED,
     RARE,
+    SETTINGS,
     STEADY,
     Judged,
     Spec,
@@ -25,6 +27,10 @@ from fuzz.engines.isolation import (
 from fuzz.errors import CaseError, ServerError
 from fuzz.execution.exchanges import never
 from fuzz.execution.modes import MODES
+from fuzz.servers.arm import Arm
+from fuzz.servers.build import Build
+from fuzz.servers.cluster import Cluster
+from fuzz.servers.sessions import session
 from oracles.model.observation import Message
 
 OUTPUT = """\
@@ -185,6 +191,17 @@ def test_an_arm_alone_is_not_repeated() -> None:
     (master,) = stubs(steady)
     assert judged(master) == Judged()
     assert master.runs == 1
+
+
+@pytest.mark.servers
+@pytest.mark.timeout(120)
+def test_a_session_that_holds_a_replication_slot_does_not_end_the_run(build: Build) -> None:
+    with Cluster(build, "isolation", settings=SETTINGS) as cluster:
+        tester = isolation.Tester(Arm("only", build, cluster, ()))
+        expected = tester.execute(SPEC)
+        with session(cluster.connect_kwargs | {"dbname": DATABASE}, autocommit=True) as other:
+            other.execute("SELECT pg_create_logical_replication_slot('held', 'pgoutput', true)")
+            assert tester.execute(SPEC) == expected
 
 
 def test_a_reproducer_is_a_spec_that_names_its_settings(tmp_path: Path) -> None:
