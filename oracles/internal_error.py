@@ -2,7 +2,9 @@
 
 PostgreSQL raises these if its own state is inconsistent ("could not find pathkey item to sort", "cache lookup
 failed"): elog(ERROR) has SQLSTATE XX000 (src/backend/utils/errcodes.txt, class XX). Errors of all runs on all arms
-count, also in steps that may fail. Places that raise one legally are listed in LEGAL, with the reason.
+count, also in steps that may fail, and in the statements with which pgduel ends a case. DROP SCHEMA fails, for example,
+where a patch left a dependency on an object that is gone. Places that raise one legally are listed in LEGAL, with the
+reason.
 """
 
 import re
@@ -46,9 +48,9 @@ LEGAL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RaisedError:
-    """An internal error: the position of its step, and the message."""
+    """An internal error: the position of its step (None: after the case), and the message."""
 
-    step: int
+    step: int | None
     message: Message
 
 
@@ -109,22 +111,22 @@ def _origins(seen: Iterable[CaseObservation]) -> frozenset[str]:
 
 
 def _finding(pair: tuple[str, str], origin: str, error: RaisedError) -> Finding:
+    where = "after the case" if error.step is None else f"step {error.step}"
     return Finding(
         oracle=InternalError.name,
         arms=pair,
         origin=origin,
         step=error.step,
-        summary=f"step {error.step}: {pair[1]} raises an internal error: {origin}{as_all_do(pair)}",
+        summary=f"{where}: {pair[1]} raises an internal error: {origin}{as_all_do(pair)}",
         expected=_EXPECTED,
         actual=f"{error.message.severity}: {error.message.sqlstate}: {error.message.text}",
     )
 
 
 def _all_errors(observed: CaseObservation) -> Iterator[RaisedError]:
-    for position, step in enumerate(observed.steps):
-        for message in step.messages:
-            if _is_internal(message):
-                yield RaisedError(position, message)
+    steps = ((position, message) for position, step in enumerate(observed.steps) for message in step.messages)
+    closing = ((None, message) for message in observed.closing)
+    return (RaisedError(position, message) for position, message in (*steps, *closing) if _is_internal(message))
 
 
 def _is_internal(message: Message) -> bool:

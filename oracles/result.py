@@ -1,5 +1,7 @@
 """Result equality: arms must return the same rows, outcomes and messages, and leave the same data.
 
+The statements with which pgduel ends a case, such as DROP SCHEMA, must raise the same errors, too.
+
 A difference must be confirmed. The case is executed again on both arms, and on the reference under other plans. If the
 reference differs from itself in the same way, the difference is no evidence against the suspect: the verdict is
 unstable, with both results of the reference. If the suspect does not repeat the difference, up to 29 more runs of each
@@ -18,7 +20,7 @@ from typing import Any, ClassVar, Final
 from oracles.explain.nodes import plan_kinds, plan_shape
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.comparison import Aspect, Comparison, Location, compare, stored_count
-from oracles.framework.difference_text import difference_text, outcome_text
+from oracles.framework.difference_text import closing_text, difference_text, outcome_text
 from oracles.framework.pairwise import Pair, Pairwise
 from oracles.framework.shared_runs import OTHER_PLANS
 from oracles.framework.verdicts import CONNECTION_LOST, lost_session, outcomes_doubt
@@ -60,8 +62,7 @@ class _ResultPair(Pair):
             return outcomes_doubt(difference.obstacle, difference.obstacle_at, *seen)
         if difference.obstacle == CONNECTION_LOST:
             return lost_session(*seen)
-        ours, theirs = ("contents of tables read" if each.digested else "reading tables timed out" for each in seen)
-        return Inconclusive(difference.obstacle, sides=(ours, theirs))
+        return Inconclusive(difference.obstacle, sides=(closing_text(seen[0]), closing_text(seen[1])))
 
     def _verdict(self, place: Location) -> Finding | Unstable | Inconclusive | More:
         if unstable := self._reference_differs(place, self._runs_like_the_first()):
@@ -181,6 +182,8 @@ class _ResultPair(Pair):
     def _symptom(self, place: Location) -> str:
         """Return the kind of difference; without plans, followed by a detail that distinguishes causes."""
         ours, theirs = self._seen(self.reference), self._seen(self.suspect)
+        if place.aspect is Aspect.CLOSING:
+            return f"errors at the end: {_either(*map(_closing_states, (ours, theirs)))}"
         if place.step is None:
             is_table = any(stored_count(dict(seen.digests).get(place.reported, "")) for seen in (ours, theirs))
             return "stored: table" if is_table else "stored: sequence"
@@ -214,6 +217,10 @@ class Result(Pairwise):
 
 def _either(ours: str, theirs: str) -> str:
     return ours if ours == theirs else f"{ours} / {theirs}"
+
+
+def _closing_states(seen: CaseObservation) -> str:
+    return ", ".join(sorted({message.sqlstate for message in seen.closing})) or "none"
 
 
 def _command(seen: Observation) -> str:

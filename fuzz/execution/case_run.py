@@ -140,17 +140,28 @@ class CaseRun:
         yield from self._await_replies(session, in_case=True)
 
     def _await_replies(self, session: Wire, *, in_case: bool = False) -> Exchange[None]:
-        """Wait for all replies. Raises Lost if the session is lost; if `in_case`, keeps the case's replies so far."""
+        """Wait for all replies. Raises Lost if the session is lost, after it keeps the replies or errors so far."""
+        yield from self._settle(session)
+        if session.lost:
+            if in_case:
+                self._steps = session.replies[self._before :]
+            else:
+                self._keep_errors([*session.replies, session.partial])
+            raise Lost
+
+    def _settle(self, session: Wire) -> Exchange[None]:
+        """Wait until the session has answered or ended. End it if it does neither."""
         yield session
         if not session.settled:
             self._silent = True
             if self._run.timeout_factor:
                 self._seen = replace(self._seen, hang=(yield from _hang_report(self._worker_db, session.pid)))
             yield from self._end(session)
-        if session.lost:
-            if in_case:
-                self._steps = session.replies[self._before :]
-            raise Lost
+
+    def _keep_errors(self, replies: Sequence[Reply]) -> None:
+        """Keep the errors of statements after the case's own."""
+        errors = (self._reader.message(payload) for reply in replies for payload in _errors(reply))
+        self._seen = replace(self._seen, closing=(*self._seen.closing, *errors))
 
     def _end(self, session: Wire) -> Exchange[None]:
         """End a session that ignored statement_timeout: with SIGTERM, then SIGABRT for a backtrace, then SIGKILL.
@@ -176,7 +187,8 @@ class CaseRun:
         rollback = b"" if status == "I" else messages.query("ROLLBACK")
         session.send(rollback + messages.query(residue.TIDY) + messages.query(residue.LEFT_INSIDE), 2 + bool(rollback))
         yield from self._await_replies(session)
-        answer = session.take_replies()[-1]
+        *closing, answer = session.take_replies()
+        self._keep_errors(closing)
         self._require(answer, "list what a session holds")
         inside = residue.pairs(answer)
         left = yield from residue.residue(self._worker_db, session.pid, inside)
@@ -196,6 +208,7 @@ class CaseRun:
         session.send(b"".join(queries.values()), len(queries))
         yield from self._await_replies(session)
         answers = dict(zip(queries, session.take_replies(), strict=True))
+        self._keep_errors([answers[name] for name in ("digests", "roles", "clear") if name in answers])
         failed = any(_complaint(answers[name]) for name in ("roles", "clear") if name in answers)
         # clear() returns whether objects remain elsewhere.
         self._cleared = not failed and residue.table(answers["clear"]) == [["f"]]
@@ -225,9 +238,14 @@ class CaseRun:
         return messages.query(f"SELECT oid, typname FROM pg_type WHERE oid IN ({oids})") if oids else b""
 
     def _leave(self, session: Wire) -> Exchange[None]:
-        """Terminate the session, and wait until its backend has exited, because it may crash or log during exit."""
+        """Terminate the session, and wait until its backend has exited, because it may crash or log during exit.
+
+        Raises Lost if the backend had to be ended.
+        """
         session.send(messages.TERMINATE, 1)
-        yield session
+        yield from self._settle(session)
+        if self._silent:
+            raise Lost
         entries = self._worker_db.log.entries()
         self._keep_log(session.pid, entries)
 
@@ -273,8 +291,12 @@ def _drop_roles(case: Case) -> bytes:
 
 def _complaint(reply: Reply) -> Message | None:
     """Return the error in a reply, or None."""
-    errors = (payload for kind, payload in reply.others if kind == messages.ERROR_RESPONSE)
-    return next(map(messages.message_of, errors), None)
+    return next(map(messages.message_of, _errors(reply)), None)
+
+
+def _errors(reply: Reply) -> Iterator[bytes]:
+    """Yield the payload of each error in a reply."""
+    return (payload for kind, payload in reply.others if kind == messages.ERROR_RESPONSE)
 
 
 _WAITS: Final = """

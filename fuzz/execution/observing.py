@@ -93,7 +93,8 @@ class Reader:
         sqlstate = merged.messages[-1].sqlstate if merged.messages else ""
         return replace(merged, sqlstate=sqlstate)
 
-    def _message(self, payload: bytes) -> Message:
+    def message(self, payload: bytes) -> Message:
+        """Return an error or notice without paths of the arm's own directories."""
         message = messages.message_of(payload)
         text = self._without_directories(message.text)
         fields = tuple((name, self._without_directories(value)) for name, value in message.fields)
@@ -125,7 +126,7 @@ class Reader:
                 elif kind == messages.ROW_DESCRIPTION:
                     columns.append(self._described(payload))
                 elif kind in (messages.ERROR_RESPONSE, messages.NOTICE_RESPONSE):
-                    said.append(self._message(payload))
+                    said.append(self.message(payload))
                 if kind == messages.ERROR_RESPONSE and outcome is Outcome.OK:
                     sqlstate = said[-1].sqlstate
                     outcome = Outcome.TIMEOUT if _timed_out(payload) else Outcome.ERROR

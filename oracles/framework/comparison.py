@@ -22,7 +22,7 @@ from oracles.model.observation import CaseObservation, Observation, Outcome
 
 
 class Aspect(StrEnum):
-    """Compared properties: of a step, or (the last two) of a table or sequence after the case."""
+    """Compared properties: of a step, of a table or sequence after the case (STORED), or of the case's end."""
 
     OUTCOME = "outcome"
     COLUMNS = "columns"
@@ -36,6 +36,7 @@ class Aspect(StrEnum):
     TRANSACTION = "transaction status"
     STORED_COUNT = "number of rows stored"
     STORED = "contents stored"
+    CLOSING = "errors at the end"  # SQLSTATEs of CaseObservation.closing
 
 
 class Reading(StrEnum):
@@ -48,7 +49,7 @@ class Reading(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The place of a difference: a step, or (step None) the table or sequence `reported`."""
+    """The place of a difference: a step, or (step None) the table or sequence `reported`, or the case's end ("")."""
 
     step: int | None
     aspect: Aspect
@@ -95,6 +96,9 @@ _COMPARED_ALWAYS: Final[Mapping[Aspect, Callable[[Observation], object]]] = {
     Aspect.TRANSACTION: lambda seen: seen.transaction,
 }
 DISK_FULL: Final = "53100"
+_CANCELED: Final = "57014"
+# SQLSTATEs of errors that depend on the server's load: deadlocks, resources, lock timeouts, interventions.
+_OF_LOAD: Final = ("40", "53", "55P03", "57")
 _STATELESS: Final = frozenset({Aspect.MESSAGES, Aspect.TEXTS, Aspect.FIELDS})
 _READS: Final = frozenset({Kind.QUERY, Kind.COPY_OUT})
 _BINARY_COPY_HEADER: Final = re.compile(rb"PGCOPY\n\xff\r\n\0.{8}", re.DOTALL)
@@ -163,12 +167,27 @@ def compare(case: Case, modes: Sequence[Mode], left: CaseObservation, right: Cas
             obstacle=obstacle or "connection lost",
             obstacle_at=obstacle_at,
         )
-    if not (left.digested and right.digested):
-        return Comparison(
-            tuple(places), frozenset(compared), digested=False, obstacle=obstacle or "timeout", obstacle_at=obstacle_at
-        )
-    places += _stored_places(dict(left.digests), dict(right.digests))
-    return Comparison(tuple(places), frozenset(compared), digested=True, obstacle=obstacle, obstacle_at=obstacle_at)
+    digested = left.digested and right.digested
+    if digested:
+        places += _stored_places(dict(left.digests), dict(right.digests))
+    cut = _cut_at_end(left, right)
+    if not cut and _closing_errors(left) != _closing_errors(right):
+        places.append(Location(None, Aspect.CLOSING))
+    obstacle = obstacle or cut or ("" if digested else "tables cannot be read")
+    return Comparison(tuple(places), frozenset(compared), digested=digested, obstacle=obstacle, obstacle_at=obstacle_at)
+
+
+def _closing_errors(seen: CaseObservation) -> Counter[str]:
+    """Return the SQLSTATEs of errors at the end. Texts are not compared, because they may have OIDs."""
+    return Counter(message.sqlstate for message in seen.closing)
+
+
+def _cut_at_end(left: CaseObservation, right: CaseObservation) -> str:
+    """Return the reason why the errors at the end cannot be compared, or ""."""
+    errors = _closing_errors(left) | _closing_errors(right)
+    if _CANCELED in errors:
+        return "timeout"
+    return "out of resources" if any(sqlstate.startswith(_OF_LOAD) for sqlstate in errors) else ""
 
 
 def _obstacle(ours: Observation, theirs: Observation) -> str:

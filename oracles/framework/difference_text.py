@@ -65,6 +65,9 @@ def outcome_text(seen: Observation) -> str:
 
 def difference_text(case: Case, place: Location, left: CaseObservation, right: CaseObservation) -> DifferenceText:
     """Return the text of the difference at this place."""
+    if place.aspect is Aspect.CLOSING:
+        summary = "after the case: pgduel's own statements end in other errors"
+        return DifferenceText(summary, closing_text(left), closing_text(right))
     if place.step is None:
         ours, theirs = dict(left.digests).get(place.reported), dict(right.digests).get(place.reported)
         summary = f"after the case: {place.reported} differs in {place.aspect}"
@@ -125,6 +128,11 @@ def ended(seen: Observation) -> str:
     """Return the outcome of a step, and its errors."""
     errors = [f"  {each.severity}: {_shortened(each.text)}" for each in seen.messages if each.severity == "ERROR"]
     return "\n".join([outcome_text(seen), *errors])
+
+
+def closing_text(seen: CaseObservation) -> str:
+    """Return the errors of the statements with which pgduel ends the case."""
+    return "\n".join(map(message_text, seen.closing)) or "no error"
 
 
 def _messages_beyond(seen: Observation, other: Observation) -> str:

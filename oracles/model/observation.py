@@ -113,7 +113,9 @@ class CaseObservation:
     reach: Mapping[str, int] = field(default_factory=dict)  # counters of executed branches, read inside the server
     # settings of optional modes that the arm lacks; it ran without them, or skipped the run
     lacking: tuple[str, ...] = ()
-    digested: bool = True  # False: statement_timeout interrupted the query for `digests`
+    digested: bool = True  # False: the query for `digests` failed
+    # errors of the statements with which pgduel ends a case: rollback, resets, query for `digests`, DROP
+    closing: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

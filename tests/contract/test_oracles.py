@@ -98,6 +98,7 @@ def random_observation(case: Case, run: Run, rng: random.Random) -> CaseObservat
         resources=tuple(Resources(rng.randint(3, 9), 1, {"A": (1, rng.randint(0, 99))}) for _ in range(repetitions)),
         log=rng.choice([(), ("WARNING:  resource was not closed: it",)]),
         crash=rng.choice([None, None, "", "terminated by signal 11", "terminated by signal 9"]),
+        closing=rng.choice([(), (Message("ERROR", rng.choice(["XX000", "57014", "2BP01"]), "it failed"),)]),
     )
 
 

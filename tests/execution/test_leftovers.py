@@ -47,6 +47,21 @@ def test_digests_cover_all_schemas_but_not_extensions(observe: Observe) -> None:
     assert [name for name, _ in seen.digests] == ["elsewhere.t"]
 
 
+def test_errors_of_the_statements_that_end_a_case_are_observed(observe: Observe) -> None:
+    dangling = "'pg_class'::regclass, 4711, 0, 'pg_namespace'::regclass, 'duel'::regnamespace, 0, 'n'"
+    seen = observe(Step(f"INSERT INTO pg_depend VALUES ({dangling})"))
+    assert [(error.sqlstate, error.text.partition("\n")[0]) for error in seen.closing] == [
+        ("XX000", "cache lookup failed for relation 4711")
+    ]
+    assert observe(Step("SELECT 1")).closing == ()
+
+
+def test_an_event_trigger_against_the_end_of_a_case_is_observed(observe: Observe) -> None:
+    function = "CREATE FUNCTION public.no() RETURNS event_trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'no'; END$$"
+    seen = observe(Step(function), Step("CREATE EVENT TRIGGER no ON sql_drop EXECUTE FUNCTION public.no()"))
+    assert [error.sqlstate for error in seen.closing] == ["P0001"]
+
+
 MADE = (
     Step("CREATE ROLE duel_one"),
     Step("CREATE USER duel_two IN ROLE duel_one"),

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from fuzz.errors import ServerError
-from fuzz.execution import worker_database
+from fuzz.execution import messages, worker_database
 from fuzz.execution.exchanges import Abandoned
 from fuzz.execution.executor import Executor
 from fuzz.execution.wire import Wire
@@ -124,6 +124,23 @@ def test_a_backend_that_hangs_is_a_timeout_and_killed(twins: tuple[Arm, ...]) ->
         assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.TIMEOUT, Outcome.SKIPPED]
         assert observed.crash is not None
         assert observe(executor, CANARY).crash is None
+
+
+def test_a_session_that_does_not_end_after_the_case_is_lost(
+    twins: tuple[Arm, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stopped(Wire):
+        def send(self, frames: bytes, expected: int) -> None:
+            if frames == messages.TERMINATE:
+                os.kill(self.pid, signal.SIGSTOP)
+                threading.Timer(7, os.kill, (self.pid, signal.SIGCONT)).start()
+            super().send(frames, expected)
+
+    with Executor(twins, "lingering", statement_timeout_ms=500) as executor:
+        monkeypatch.setattr(worker_database, "Wire", Stopped)
+        observed = observe(executor, CANARY)
+    assert [step.outcome for step in observed.steps] == [Outcome.OK] * 3
+    assert observed.residue is None
 
 
 def test_a_process_that_is_none_of_the_servers_is_not_killed(

@@ -40,6 +40,12 @@ def test_an_internal_error_of_the_reference_is_its_own() -> None:
     assert finding(duel(seen(PATHKEY, ok("1")), SOUND)).arms == ("patched", "master")
 
 
+def test_an_internal_error_at_the_end_of_a_case_is_a_finding() -> None:
+    found = finding(duel(SOUND, replace(SOUND, closing=PATHKEY.messages)))
+    assert (found.arms, found.step) == (("master", "patched"), None)
+    assert found.summary.startswith("after the case: patched raises an internal error: XX000 could not find")
+
+
 @pytest.mark.parametrize(
     ("text", "other", "same"),
     [

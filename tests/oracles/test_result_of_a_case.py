@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from oracles.model.case import Step
-from oracles.model.observation import CaseObservation, Observation, Outcome, Run
+from oracles.model.observation import CaseObservation, Message, Observation, Outcome, Run
 from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
 from oracles.result import Result
 from tests.oracles.observed import LOST, SKIPPED, case, error, finding, judged, ok, query, seen, timeout, variant
@@ -106,8 +106,42 @@ def test_a_connection_lost_after_the_last_step_leaves_no_digests_to_compare() ->
 
 
 def test_tables_that_could_not_be_read_in_time_are_inconclusive() -> None:
-    hasty = replace(seen(ok("1")), digested=False)
+    hasty = closing("57014", digested=False)
     assert cases(seen(ok("1"), digests={"t": "1 1"}), hasty, query()) == (Inconclusive("timeout"), Agree(1))
+
+
+def closing(*sqlstates: str, digested: bool = True) -> CaseObservation:
+    """Return a case of one step whose end raises these errors."""
+    errors = tuple(Message("ERROR", sqlstate, "it failed") for sqlstate in sqlstates)
+    return replace(seen(ok("1"), digests={"t": "1 1"} if digested else {}), digested=digested, closing=errors)
+
+
+@pytest.mark.parametrize("digested", [False, True])
+def test_other_errors_at_the_end_of_a_case_are_found(digested: bool) -> None:  # noqa: FBT001
+    found = finding(cases(closing("2BP01"), closing("2BP01", "XX000", digested=digested), query()))
+    assert (found.origin, found.step) == ("errors at the end: 2BP01 / 2BP01, XX000", None)
+    assert (found.expected, found.actual) == (
+        "ERROR 2BP01: it failed",
+        "ERROR 2BP01: it failed\nERROR XX000: it failed",
+    )
+
+
+def test_errors_at_the_end_that_the_reference_raises_under_another_plan_are_unstable() -> None:
+    def respond(run: Run) -> CaseObservation:
+        return closing("XX000") if run.arm == "patched" or variant(run) == "workers" else closing()
+
+    verdicts = judged(Result(), case(query()), respond)
+    assert verdicts == (Unstable("errors at the end: master differs from itself, workers"), Agree(1))
+
+
+@pytest.mark.parametrize(("sqlstate", "reason"), [("57014", "timeout"), ("53200", "out of resources")])
+def test_errors_at_the_end_that_depend_on_load_are_inconclusive(sqlstate: str, reason: str) -> None:
+    assert cases(closing(), closing(sqlstate), query()) == (Inconclusive(reason), Agree(1))
+
+
+def test_tables_that_no_arm_can_read_are_inconclusive() -> None:
+    unread = closing("XX000", digested=False)
+    assert cases(unread, unread, query()) == (Inconclusive("tables cannot be read"), Agree(1))
 
 
 @pytest.mark.parametrize(
