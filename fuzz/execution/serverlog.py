@@ -23,6 +23,8 @@ _PREFIX = re.compile(rf"^(\d+)\|(?:{LED_BY}(\d+)\b)?[^|]*\|(.*)$", re.DOTALL)
 _PROBE = re.compile(r"^pgduel_probe: signal \d+ in process (\d+) led by (\d+)")
 _NAMES_PROCESS = (_PROBE, re.compile(r"^TRAP: .*PID: (\d+)"), re.compile(r"^==(\d+)=="))
 _DIED = re.compile(r"\(PID (\d+)\) (?:was terminated by signal|exited with exit code (?![01]$))")
+# The postmaster's line about a process whose session can claim it: a backend or its parallel worker.
+_OF_SESSION = re.compile(r'LOG:  (server process|client backend|background worker "parallel worker") \(PID')
 _REPORT = re.compile(r"^(TRAP: |pgduel_probe: signal|==\d+==ERROR: |PANIC:  )|: runtime error: ")
 # With log_error_verbosity=verbose; LOCATION is an entry of its own.
 _ERROR = re.compile(r"(ERROR|FATAL|PANIC):  ([0-9A-Z]{5}): (.*)", re.DOTALL)
@@ -138,13 +140,16 @@ def _led(pid: int, entries: Iterable[Entry]) -> set[int]:
     """Return the sessions that a backend opened through foreign servers, directly or indirectly."""
     led: set[int] = set()
     for entry in entries:  # a session logs nothing before the session that opened it
-        if entry.leader == pid or entry.leader in led:
+        if entry.leader and (entry.leader == pid or entry.leader in led):
             led.add(entry.pid)
     return led
 
 
 def crash_of(pid: int, entries: Iterable[Entry], executable: Path) -> str | None:
     """Return the report of a crash of this backend, a parallel worker of it or a session that it opened, or None.
+
+    A crash of a process that serves all sessions, such as the checkpointer, counts for each session (pid not 0) during
+    which it occurs, because no log line tells which one caused it.
 
     The report has the postmaster's line if the process died. It also has all reports of assertions, signals, PANIC and
     sanitizers. In backtraces, addresses of static functions are replaced by names.
@@ -153,6 +158,7 @@ def crash_of(pid: int, entries: Iterable[Entry], executable: Path) -> str | None
     dead = deaths(listed)
     mine = {pid} | _led(pid, listed)
     mine |= {follower for follower, leader in dead.leaders.items() if leader in mine}
+    mine |= {process for process, line in dead.lines.items() if pid and not _OF_SESSION.match(line)}
     lines = [line for process, line in dead.lines.items() if process in mine]
     reports = [entry.text for entry in listed if entry.pid in mine | {0} and _REPORT.search(entry.text)]
     if not lines and not reports:

@@ -93,6 +93,14 @@ def test_a_crash_of_another_session_is_not_the_cases_own(twins: tuple[Arm, ...],
     assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.OK]  # executed again
 
 
+def test_a_crash_of_the_checkpointer_is_the_cases_own(twins: tuple[Arm, ...], executor: Executor) -> None:
+    with meanwhile(kill(twins[0], "backend_type = 'checkpointer'", signal.SIGSEGV)):
+        observed = observe(executor, SLOW)
+    assert observed.crash is not None
+    assert observed.crash.splitlines()[-1].startswith("LOG:  checkpointer process (PID")
+    assert observed.steps[0].outcome is Outcome.LOST
+
+
 def test_a_killed_postmaster_is_started_again(twins: tuple[Arm, ...], executor: Executor) -> None:
     with meanwhile(lambda: os.kill(twins[0].cluster.pid, signal.SIGKILL)):
         observed = observe(executor, SLOW)

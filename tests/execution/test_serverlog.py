@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from fuzz.execution.serverlog import ServerLog, about, crash_of, deaths, located_errors, remote, split
 from oracles.model.observation import Message, Remote
 
@@ -62,6 +64,25 @@ def test_a_crash_is_the_sessions_own_or_its_workers() -> None:
     assert "signal 11 in process 300" in (crash_of(100, entries, POSTGRES) or "")
     assert crash_of(400, entries, POSTGRES) is None
     assert crash_of(600, entries, POSTGRES) is None
+
+
+@pytest.mark.parametrize("process", ["checkpointer process", 'background worker "logical replication launcher"'])
+def test_a_crash_of_a_process_that_serves_all_sessions_is_each_sessions_own(process: str) -> None:
+    trap = 'TRAP: failed Assert("x"), File: "checkpointer.c", Line: 12, PID: 77'
+    died = f"LOG:  {process} (PID 77) was terminated by signal 6: Aborted"
+    entries = split(f"100|pgduel a|ERROR:  division by zero\n{trap}\n90||{died}\n")
+    assert crash_of(100, entries, POSTGRES) == crash_of(200, entries, POSTGRES) == f"{trap}\n{died}"
+
+
+def test_a_session_that_has_not_begun_has_no_crash() -> None:
+    died = "LOG:  checkpointer process (PID 77) was terminated by signal 6: Aborted"
+    for log in (LOG, f"90||{died}\n"):
+        assert crash_of(0, split(log), POSTGRES) is None
+
+
+def test_a_crash_of_a_parallel_worker_with_an_unknown_leader_is_no_sessions_own() -> None:
+    died = 'LOG:  background worker "parallel worker" (PID 77) was terminated by signal 6: Aborted'
+    assert crash_of(100, split(f"90||{died}\n"), POSTGRES) is None
 
 
 LED = """\
