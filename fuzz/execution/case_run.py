@@ -30,12 +30,13 @@ from oracles.framework.comparison import DISK_FULL
 from oracles.model.case import Case
 from oracles.model.observation import CaseObservation, Message, Outcome, Run
 
-# A crash in another session also ends ours; the run is then repeated.
+# A crash in another session also ends ours; the run is then repeated. A session that ends by itself is not repeated.
 ATTEMPTS: Final = 3
 
 _CREATE = messages.query("CREATE SCHEMA duel")
 _CLEAR = messages.query("SELECT pgduel_tools.clear()")
 _OUTSIDE_CAUSES: Final = ("57P01", "57P02", "57P03")  # the session was ended or refused for a reason outside of it
+_STARTS: Final = "LOG:  starting PostgreSQL"
 _PANIC: Final = re.compile(rf"^PANIC: .*: {os.strerror(errno.ENOSPC)}$", re.MULTILINE)
 _DEATH_POLLS, _EXIT_POLLS, _PAUSE = 100, 1000, 0.02
 # CPU seconds within which a signalled backend exits, independent of the machine's load
@@ -267,7 +268,14 @@ class CaseRun:
         steps = self._seen.steps or self._reader.observations(self._steps, partial, cut)
         self._seen = replace(self._seen, steps=steps, residue=None, digests=())
         self._keep_log(session.pid, entries)
-        return self._seen.crash is None and not self._silent and (not fatal or fatal in _OUTSIDE_CAUSES)
+        if self._seen.crash is not None or self._silent:
+            return False
+        return fatal in _OUTSIDE_CAUSES if fatal else not session.pid or self._ended_by_others(entries)
+
+    def _ended_by_others(self, entries: Sequence[Entry]) -> bool:
+        """Return whether the session ended because another process died, or the server itself."""
+        restarted = any(entry.text.startswith(_STARTS) for entry in entries)
+        return restarted or bool(deaths(entries).lines) or not self._worker_db.cluster.alive()
 
     def _require_room(self) -> None:
         """Raise ServerError if the disk is full, unless the case filled it and its space is free again."""

@@ -6,7 +6,8 @@ sequential, so that remains are attributed to the right run.
 Runs of a case that differ only in replaced queries are executed as one run. An oracle may request several variants of a
 query, each in a run of its own. Creating the same tables for each run would take most of the time. So one run executes
 all variants of each query, one after another. Queries only read, so variants do not affect each other, unless one
-aborts their transaction or ends the session.
+aborts their transaction or ends the session. Then each run is executed by itself, which may not repeat a crash or an
+internal error. So the executor also returns shared runs with such a fault, for the oracles that judge all runs.
 """
 
 from collections import defaultdict
@@ -22,8 +23,10 @@ from fuzz.execution.exchanges import Exchange, never, run_exchanges
 from fuzz.execution.session import is_redundant, skipped_run, time_limit
 from fuzz.execution.worker_database import WorkerDatabase
 from fuzz.servers.arm import Arm
+from oracles.crash import crash_report
+from oracles.internal_error import internal_errors, is_fault
 from oracles.model.case import Case, Kind, Step
-from oracles.model.observation import CaseObservation, Outcome, Run
+from oracles.model.observation import CaseObservation, Observation, Outcome, Run
 
 STATEMENT_TIMEOUT_MS: Final = 5000
 # seconds that a server may stay silent after statement_timeout
@@ -64,6 +67,8 @@ class Executor:
     def observe(self, case: Case, runs: Sequence[Run]) -> dict[Run, CaseObservation]:
         """Execute each distinct run of the case, and return the observations. Raises ServerError, Abandoned.
 
+        Shared runs are added, on all arms, if one of them has a fault.
+
         A server that crashed or was killed is restarted before this returns. If it does not start again after a crash,
         the arm's other runs are skipped. An abandoned statement continues on the server until it ends, or until the
         executor is used again or closed.
@@ -74,7 +79,7 @@ class Executor:
         silence = max((self._silence(run) for run in runs), default=0.0)
         exchanges = [self._execute_all(self._databases[arm], case, queue) for arm, queue in queues.items()]
         observed = run_exchanges(exchanges, silence, self._stop)
-        return {run: observation for part in observed for run, observation in part.items()}
+        return _without_sound_shared(runs, {run: seen for part in observed for run, seen in part.items()})
 
     def _silence(self, run: Run) -> float:
         """Return the seconds of silence after which a run is ended."""
@@ -105,7 +110,9 @@ class Executor:
             parts = None
             if len(group) > 1:
                 shared = shared_run(case, group)
-                parts = shared.parts((yield from self._execute(worker_db, shared.case, shared.run)))
+                seen = yield from self._execute(worker_db, shared.case, shared.run)
+                observed[shared.whole(case)] = shared.merged(seen)
+                parts = shared.parts(seen)
             if parts is None:
                 for run in group:
                     observed[run] = yield from self._execute(worker_db, case, run)
@@ -140,8 +147,36 @@ class SharedRun:
     def _disturbed(self, seen: CaseObservation) -> bool:
         """Return whether a query with several variants changed the transaction status of the session."""
         status = [_IDLE, *(step.transaction for step in seen.steps)]
-        variants = [set(places) for places in zip(*(places for _, places in self.places), strict=True)]
-        return any(status[place] != status[place + 1] for places in variants if len(places) > 1 for place in places)
+        return any(
+            status[place] != status[place + 1] for places in self._variants() if len(places) > 1 for place in places
+        )
+
+    def _variants(self) -> list[tuple[int, ...]]:
+        """Return the positions of the variants of each step of the original case, in the order of execution."""
+        return [tuple(dict.fromkeys(places)) for places in zip(*(places for _, places in self.places), strict=True)]
+
+    def whole(self, case: Case) -> Run:
+        """Return this run as one of the original case: a query is replaced by all of its variants."""
+        texts = ("\n;".join(self.case.steps[place].sql for place in places) for places in self._variants())
+        original = enumerate(zip(texts, case.all_steps, strict=True))
+        return replace(self.run, instead=tuple((at, text) for at, (text, step) in original if text != step.sql))
+
+    def merged(self, seen: CaseObservation) -> CaseObservation:
+        """Return the observation of `whole`: for each query the first variant with a fault, else the first one."""
+        variants = ([seen.steps[place] for place in places] for places in self._variants())
+        return replace(seen, steps=tuple(next(filter(_is_faulty, each), each[0]) for each in variants))
+
+
+def _is_faulty(step: Observation) -> bool:
+    return step.outcome is Outcome.LOST or any(map(is_fault, step.messages))
+
+
+def _without_sound_shared(runs: Sequence[Run], observed: Mapping[Run, CaseObservation]) -> dict[Run, CaseObservation]:
+    """Return the observations of these runs, and of each shared run that has a crash or internal error on an arm."""
+    wanted = frozenset(runs)
+    others = {run: seen for run, seen in observed.items() if run not in wanted}
+    faulty = {replace(run, arm="") for run, seen in others.items() if crash_report(seen) or any(internal_errors(seen))}
+    return {run: seen for run, seen in observed.items() if run not in others or replace(run, arm="") in faulty}
 
 
 def shared_run(case: Case, runs: Sequence[Run]) -> SharedRun:

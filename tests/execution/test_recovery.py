@@ -116,6 +116,26 @@ def test_an_executor_works_after_a_run_that_failed(executor: Executor) -> None:
     assert [step.outcome for step in observe(executor, case).steps] == [Outcome.OK, Outcome.OK]
 
 
+def test_a_session_that_ends_without_a_message_is_not_executed_again(
+    twins: tuple[Arm, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modules.ensure_module(twins[0].build, "pgduel_faults")
+    lost = []
+
+    class Silent(Wire):
+        def pump_in(self) -> None:
+            super().pump_in()
+            if self.lost:
+                self.partial.others.clear()
+                lost.append(self)
+
+    with Executor(twins, "silent") as executor:
+        monkeypatch.setattr(worker_database, "Wire", Silent)
+        observed = observe(executor, CANARY, fault="disconnect")
+    assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.LOST, Outcome.SKIPPED]
+    assert (len(lost), observed.crash) == (1, None)
+
+
 def test_a_session_ended_by_its_own_statement_is_lost_not_crashed(executor: Executor) -> None:
     unfed = Case("test", (Step("CREATE TABLE t (n int)"),), (Step("COPY t FROM STDIN"), query("SELECT 1")))
     observed = observe(executor, unfed)

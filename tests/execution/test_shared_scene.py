@@ -76,6 +76,28 @@ def test_the_end_of_a_session_does_not_affect_other_runs(executor: Executor) -> 
     assert [step.outcome for step in ended.steps[2:]] == [Outcome.LOST, Outcome.SKIPPED]
 
 
+TOUCH = "SELECT set_config('duel.touched', 'yes', false)"
+FAILS = """\
+CREATE FUNCTION fails() RETURNS int LANGUAGE plpgsql AS $$BEGIN
+    IF current_setting('duel.touched', true) = 'yes' THEN RAISE 'no' USING ERRCODE = 'XX000'; END IF;
+    RETURN 1;
+END$$"""
+
+
+def test_an_internal_error_that_no_single_run_repeats_is_returned(executor: Executor) -> None:
+    steps = (Step("BEGIN"), query(WHOLE), Step("ROLLBACK"))
+    case = Case("test", (*SCENE, Step(FAILS)), steps)
+    runs = variants(case, ((4, TOUCH),), ((4, "SELECT fails()"),))
+    seen = executor.observe(case, runs)
+    (shared,) = seen.keys() - runs
+    assert shared == replace(runs[0], instead=((4, f"{TOUCH}\n;SELECT fails()"),))
+    assert [step.outcome for step in seen[runs[1]].steps] == [Outcome.OK] * 6
+    assert [step.sqlstate for step in seen[shared].steps] == ["", "", "", "", "XX000", ""]
+    sound = replace(runs[0], arm="b", instead=shared.instead)
+    both = executor.observe(case, [*runs, *(replace(run, arm="b") for run in runs)])
+    assert both.keys() - runs >= {shared, sound}
+
+
 def test_runs_that_change_data_or_are_measured_have_their_own_scene() -> None:
     case = Case("test", SCENE, (query(WHOLE), Step("ANALYZE numbers")))
     replaced, other = variants(case, ((2, "SELECT 1"),), ((2, "SELECT 2"),))

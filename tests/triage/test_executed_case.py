@@ -4,11 +4,12 @@ from dataclasses import replace
 
 from fuzz.triage.triage import as_executed
 from oracles.crash import Crash
+from oracles.internal_error import InternalError, origin_of
 from oracles.model.case import Kind
 from oracles.model.finding import Finding
 from oracles.model.mode import Mode
 from oracles.model.observation import Run
-from tests.oracles.observed import LOST, case, ok, query, seen
+from tests.oracles.observed import LOST, case, error, ok, query, seen
 from tests.oracles.test_crash import ASSERTION
 
 CASE = case(query("SELECT 1"), query("SELECT 2"), modes=(Mode("own"),))
@@ -35,6 +36,15 @@ def test_a_crash_of_a_run_with_other_queries_is_a_case_with_these() -> None:
     ]
     assert executed.modes == (*CASE.modes, BRIEF)
     assert finding == replace(found(), step=3)
+
+
+def test_an_internal_error_of_a_shared_run_is_a_case_with_all_variants() -> None:
+    shared = replace(OTHER, instead=((1, "SELECT 2.0 -- two\n;SELECT 3"),))
+    internal = error("XX000", "cache lookup failed for type 1")
+    origin = origin_of(internal.messages[0])
+    seen_in = {PLAIN: WELL, OTHER: WELL, shared: seen(ok("1"), internal)}
+    executed, _ = as_executed(CASE, found(InternalError.name, origin), seen_in)
+    assert [step.sql for step in executed.all_steps] == ["SELECT 1", "SELECT 2.0 -- two", "SELECT 3"]
 
 
 def test_a_crash_of_the_case_itself_is_the_case() -> None:
