@@ -9,17 +9,29 @@ reason.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.difference_text import message_text
+from oracles.framework.shared_runs import REPEATED, repeated_runs
 from oracles.framework.verdicts import findings_of_runs
 from oracles.model.case import Case
 from oracles.model.finding import Finding, as_all_do
 from oracles.model.observation import CaseObservation, Message, Outcome, Run
-from oracles.model.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Verdict, judged_arms
+from oracles.model.oracle import (
+    Agree,
+    Canary,
+    Inconclusive,
+    More,
+    Observations,
+    Oracle,
+    Sample,
+    Verdict,
+    duel,
+    judged_arms,
+)
 
 CLASS: Final = "XX"
 
@@ -73,9 +85,14 @@ class InternalError(Oracle):
 
     name: ClassVar[str] = "internal_error"
     needs_another_arm: ClassVar[bool] = False
+    samples: ClassVar[tuple[Sample, ...]] = (REPEATED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary("change_sqlstate", canary_case(query("SELECT 1 / (n - 1) FROM canary", may_fail=True))),
     )
+
+    def runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+        """Return the plain runs, and repeated runs of a sample of cases, because an error may need a repetition."""
+        return duel(case, arms) + repeated_runs(case, arms)
 
     def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...] | More:
         """Return a finding for each origin; if all arms raise it, it is a fault of the base (the first arm twice).
@@ -83,10 +100,12 @@ class InternalError(Oracle):
         Some of PostgreSQL's own tests raise internal errors on purpose. So in a replayed test, errors do not count that
         it raises without modes, too, on the first arm.
         """
-        plain = Run(arms[0], ())
-        if case.part and plain not in observations and (origins := _origins(observations.values())):
-            return More((plain,), origins)
-        intended = _origins([observations[plain]]) if case.part and plain in observations else frozenset()
+        intended: frozenset[str] = frozenset()
+        if case.part and (origins := _origins(observations.values())):
+            without_modes = self.runs(replace(case, modes=()), arms[:1])
+            if missing := tuple(run for run in without_modes if run not in observations):
+                return More(missing, origins)
+            intended = _origins(observations[run] for run in without_modes)
         findings = findings_of_runs(arms, observations, partial(_faults, intended=intended), _finding)
         if isinstance(findings, More):
             return findings
@@ -99,7 +118,9 @@ class InternalError(Oracle):
         return (*findings, *others, *(doubt for _, doubt in sorted(legal.items())))
 
 
-def _faults(observed: CaseObservation, intended: Set[str] = frozenset()) -> Iterator[tuple[str, int, RaisedError]]:
+def _faults(
+    observed: CaseObservation, intended: Set[str] = frozenset()
+) -> Iterator[tuple[str, int | None, RaisedError]]:
     """Yield the internal errors of a run with their origins and steps, without those of intended origins."""
     for error in internal_errors(observed):
         if (origin := origin_of(error.message)) not in intended:
@@ -124,7 +145,12 @@ def _finding(pair: tuple[str, str], origin: str, error: RaisedError) -> Finding:
 
 
 def _all_errors(observed: CaseObservation) -> Iterator[RaisedError]:
-    steps = ((position, message) for position, step in enumerate(observed.steps) for message in step.messages)
+    steps = (
+        (position, message)
+        for repetition in (*observed.earlier, observed.steps)
+        for position, step in enumerate(repetition)
+        for message in step.messages
+    )
     closing = ((None, message) for message in observed.closing)
     return (RaisedError(position, message) for position, message in (*steps, *closing) if _is_internal(message))
 

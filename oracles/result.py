@@ -20,10 +20,10 @@ from typing import Any, ClassVar, Final
 from oracles.explain.nodes import plan_kinds, plan_shape
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.comparison import Aspect, Comparison, Location, compare, stored_count
-from oracles.framework.difference_text import closing_text, difference_text, outcome_text
+from oracles.framework.difference_text import difference_text, outcome_text
 from oracles.framework.pairwise import Pair, Pairwise
 from oracles.framework.shared_runs import OTHER_PLANS
-from oracles.framework.verdicts import CONNECTION_LOST, lost_session, outcomes_doubt
+from oracles.framework.verdicts import obstacle_doubt
 from oracles.model.case import Kind, Step
 from oracles.model.finding import UNDER_PLAN, Finding
 from oracles.model.observation import CaseObservation, Observation, Outcome, Run
@@ -52,17 +52,9 @@ class _ResultPair(Pair):
         """Yield the verdicts on the steps without a difference."""
         equal = difference.compared - {place.step for place in difference.places}
         if difference.obstacle:
-            yield self._obstacle_doubt(difference)
+            yield obstacle_doubt(difference, self._seen(self.reference), self._seen(self.suspect))
         if equal or not (difference.places or difference.obstacle):
             yield Agree(len(equal))
-
-    def _obstacle_doubt(self, difference: Comparison) -> Inconclusive:
-        seen = self._seen(self.reference), self._seen(self.suspect)
-        if difference.obstacle_at is not None:
-            return outcomes_doubt(difference.obstacle, difference.obstacle_at, *seen)
-        if difference.obstacle == CONNECTION_LOST:
-            return lost_session(*seen)
-        return Inconclusive(difference.obstacle, sides=(closing_text(seen[0]), closing_text(seen[1])))
 
     def _verdict(self, place: Location) -> Finding | Unstable | Inconclusive | More:
         if unstable := self._reference_differs(place, self._runs_like_the_first()):

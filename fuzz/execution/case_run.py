@@ -74,6 +74,7 @@ class CaseRun:
         self._seen = CaseObservation(self._run.arm, (), lacking=self._lacking)
         self._silent = False
         self._cleared = False
+        self._schema_remains = False
 
     def exchange(self) -> Exchange[CaseObservation]:
         """Run the case until an attempt is undisturbed, and return what was observed.
@@ -112,9 +113,12 @@ class CaseRun:
         return False
 
     def _perform(self, session: Wire) -> Exchange[None]:
-        """Run all repetitions. Each overwrites the observations of the previous one, except for its resources."""
-        for _ in range(self._run.repeats):
-            self._seen = replace(self._seen, steps=())
+        """Run all repetitions, or those until the schema cannot be dropped. Digests and remains are the last one's."""
+        for number in range(self._run.repeats):
+            if self._schema_remains:
+                return
+            if number:
+                self._keep_repetition()
             # Roles exist if an earlier run was cut off.
             session.send(self._drop_roles + _CREATE, 1 + bool(self._drop_roles))
             self._before = session.expected  # replies before those of the case
@@ -124,6 +128,12 @@ class CaseRun:
             self._steps = replies[self._before :]
             yield from self._tidy_up(session, replies[-1].status)
             yield from self._inspect_session(session)
+
+    def _keep_repetition(self) -> None:
+        """Keep the steps of a repetition, equal ones once."""
+        steps, earlier = self._seen.steps, self._seen.earlier
+        kept = earlier[0] if earlier and earlier[0] == steps else steps
+        self._seen = replace(self._seen, steps=(), earlier=(*earlier, kept))
 
     def _converse(self, session: Wire) -> Exchange[None]:
         """Send all steps at once, or up to a query whose rows are to be sent back, and await the replies."""
@@ -211,6 +221,7 @@ class CaseRun:
         answers = dict(zip(queries, session.take_replies(), strict=True))
         self._keep_errors([answers[name] for name in ("digests", "roles", "clear") if name in answers])
         failed = any(_complaint(answers[name]) for name in ("roles", "clear") if name in answers)
+        self._schema_remains = _complaint(answers["clear"]) is not None
         # clear() returns whether objects remain elsewhere.
         self._cleared = not failed and residue.table(answers["clear"]) == [["f"]]
         if "types" in answers:

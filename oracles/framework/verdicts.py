@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from oracles.framework.difference_text import ended
+from oracles.framework.comparison import Comparison
+from oracles.framework.difference_text import closing_text, ended
 from oracles.model.finding import Finding, first_of_each, pairs_of
 from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Inconclusive, More, Observations
@@ -20,6 +21,15 @@ CONNECTION_LOST: Final = "connection lost"
 def outcomes_doubt(reason: str, step: int, ours: CaseObservation, theirs: CaseObservation) -> Inconclusive:
     """Return the doubt about a step that ended in these ways."""
     return Inconclusive(reason, step, (ended(ours.steps[step]), ended(theirs.steps[step])))
+
+
+def obstacle_doubt(comparison: Comparison, ours: CaseObservation, theirs: CaseObservation) -> Inconclusive:
+    """Return the doubt about what these observations did not allow to compare."""
+    if comparison.obstacle_at is not None:
+        return outcomes_doubt(comparison.obstacle, comparison.obstacle_at, ours, theirs)
+    if comparison.obstacle == CONNECTION_LOST:
+        return lost_session(ours, theirs)
+    return Inconclusive(comparison.obstacle, sides=(closing_text(ours), closing_text(theirs)))
 
 
 def lost_session(*observed: CaseObservation, reason: str = CONNECTION_LOST) -> Inconclusive:

@@ -116,6 +116,7 @@ class CaseObservation:
     digested: bool = True  # False: the query for `digests` failed
     # errors of the statements with which pgduel ends a case: rollback, resets, query for `digests`, DROP
     closing: tuple[Message, ...] = ()
+    earlier: tuple[tuple[Observation, ...], ...] = ()  # steps of each repetition of the case before the last one
 
 
 @dataclass(frozen=True, slots=True)

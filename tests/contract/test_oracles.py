@@ -99,6 +99,7 @@ def random_observation(case: Case, run: Run, rng: random.Random) -> CaseObservat
         log=rng.choice([(), ("WARNING:  resource was not closed: it",)]),
         crash=rng.choice([None, None, "", "terminated by signal 11", "terminated by signal 9"]),
         closing=rng.choice([(), (Message("ERROR", rng.choice(["XX000", "57014", "2BP01"]), "it failed"),)]),
+        earlier=tuple(tuple(random_step(rng) for _ in case.all_steps) for _ in range(repetitions - 1)),
     )
 
 

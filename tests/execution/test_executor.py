@@ -132,6 +132,16 @@ def test_a_run_with_only_settings_that_an_arm_lacks_is_skipped(executor: Executo
     assert values(executed, len(NUMBERS)) == ["77kB"]
 
 
+def test_the_steps_of_each_repetition_are_kept(observe: Observe) -> None:
+    count = query("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()")
+    observed = observe(query("SELECT pg_advisory_lock(4711)"), count, repeats=3)
+    assert [values_of(steps[1].rows[0]) for steps in (*observed.earlier, observed.steps)] == [["1"]] * 3
+    assert observed.earlier[0] is observed.earlier[1]
+    drawn = observe(query("SELECT nextval('pgduel_tools.made_before')"), repeats=3)
+    first, second, third = (int(values_of(steps[0].rows[0])[0] or 0) for steps in (*drawn.earlier, drawn.steps))
+    assert (second - first, third - second) == (1, 1)
+
+
 def test_explain_has_blocks_and_settings(observe: Observe) -> None:
     observed = observe(query("SELECT 1"), modes=(Mode("small", (("work_mem", "64kB"),)),), explain=True)
     plan = observed.steps[0].plan

@@ -54,6 +54,8 @@ def test_errors_of_the_statements_that_end_a_case_are_observed(observe: Observe)
         ("XX000", "cache lookup failed for relation 4711")
     ]
     assert observe(Step("SELECT 1")).closing == ()
+    repeated = observe(Step(f"INSERT INTO pg_depend VALUES ({dangling})"), repeats=3)
+    assert (len(repeated.earlier), len(repeated.closing)) == (0, 1)  # the schema remains, so it ends
 
 
 def test_an_event_trigger_against_the_end_of_a_case_is_observed(observe: Observe) -> None:

@@ -46,6 +46,11 @@ def test_an_internal_error_at_the_end_of_a_case_is_a_finding() -> None:
     assert found.summary.startswith("after the case: patched raises an internal error: XX000 could not find")
 
 
+def test_an_internal_error_of_any_repetition_is_a_finding() -> None:
+    repeated = replace(SOUND, earlier=(SOUND.steps, (ok("1"), PATHKEY)))
+    assert finding(duel(SOUND, repeated)).step == 1
+
+
 @pytest.mark.parametrize(
     ("text", "other", "same"),
     [

@@ -331,6 +331,17 @@ drop_row(Replaced *replaced)
 	return replaced->real(replaced->node);
 }
 
+/* The first statement of a session is right. */
+static TupleTableSlot *
+drop_row_again(Replaced *replaced)
+{
+	static int	statements = 0;
+
+	if (replaced->calls == 1)
+		statements++;
+	return statements > 1 ? drop_row(replaced) : replaced->real(replaced->node);
+}
+
 static TupleTableSlot *
 double_row(Replaced *replaced)
 {
@@ -804,6 +815,7 @@ static const FaultDef fault_defs[] = {
 	{"plan_slowly", .planner = plan_slowly},
 	{"plan_hungrily", .planner = plan_hungrily},
 	{"drop_row", drop_row},
+	{"drop_row_again", drop_row_again},
 	{"double_row", double_row},
 	{"swap_rows", swap_rows},
 	{"change_value", change_value},
