@@ -185,7 +185,9 @@ class Buckets(InconsistentFigures):
     """Hash tables whose buckets do not fit their tuples, or are not counted as memory."""
 
     name: ClassVar[str] = "buckets"
-    canaries: ClassVar[tuple[Canary, ...]] = tuple(Canary(fault, _CANARY) for fault in ("crowd", "scatter", "uncount"))
+    canaries: ClassVar[tuple[Canary, ...]] = tuple(
+        Canary(fault, _CANARY) for fault in ("report_one_bucket", "report_many_buckets", "uncount")
+    )
 
     def inconsistencies(self, explained: Node) -> Iterator[Inconsistency]:
         """Yield the identities that hash tables of the plan violate."""

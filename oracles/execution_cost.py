@@ -135,7 +135,7 @@ class ExecutionCost(CostOracle):
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary("run_slowly", _CANARY),
         Canary("read_again", _CANARY),
-        Canary("run_hungrily", _CANARY),
+        Canary("execute_with_more_memory", _CANARY),
     )
     pair = _ExecutionCostPair
 

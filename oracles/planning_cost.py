@@ -51,7 +51,7 @@ class PlanningCost(CostOracle):
 
     name: ClassVar[str] = _PlanningCostPair.oracle
     samples: ClassVar[tuple[Sample, ...]] = (PLANNED,)
-    canaries: ClassVar[tuple[Canary, ...]] = (Canary("plan_slowly", _CANARY), Canary("plan_hungrily", _CANARY))
+    canaries: ClassVar[tuple[Canary, ...]] = (Canary("plan_slowly", _CANARY), Canary("plan_with_more_memory", _CANARY))
     pair = _PlanningCostPair
 
     def own_runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:

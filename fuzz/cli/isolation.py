@@ -96,7 +96,7 @@ def isolation(
                         run.execute(drawn, minutes * 60, pool)
                 findings = spec_findings(store)
     executed, unstable = run.counters.cases[NAME], run.counters.of_kind(_UNSTABLE)
-    counted = {"seed": seed, "played": executed, "unstable": unstable, "canaries": counts(planted)}
+    counted = {"seed": seed, "executed": executed, "unstable": unstable, "canaries": counts(planted)}
     write_json(json_file, counted | {"findings": _json(findings)})
     require_caught(planted)
     say(f"{executed} of {len(drawn)} specs and settings run, {unstable} unstable, {len(findings)} findings")

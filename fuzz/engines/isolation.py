@@ -145,7 +145,7 @@ class Judged:
     doubts: tuple[Unstable, ...] = ()
 
 
-# Sabotages act on the steps `read` and `divide`.
+# Planted faults act on the steps `read` and `divide`.
 CANARY: Final = Spec(
     "canary",
     """\

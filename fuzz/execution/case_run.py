@@ -122,7 +122,7 @@ class CaseRun:
             # Roles exist if an earlier run was cut off.
             session.send(self._drop_roles + _CREATE, 1 + bool(self._drop_roles))
             self._before = session.expected  # replies before those of the case
-            yield from self._converse(session)
+            yield from self._send_steps(session)
             replies = session.take_replies()
             self._require(replies[self._before - 1], "make a case's schema")
             self._steps = replies[self._before :]
@@ -135,7 +135,7 @@ class CaseRun:
         kept = earlier[0] if earlier and earlier[0] == steps else steps
         self._seen = replace(self._seen, steps=(), earlier=(*earlier, kept))
 
-    def _converse(self, session: Wire) -> Exchange[None]:
+    def _send_steps(self, session: Wire) -> Exchange[None]:
         """Send all steps at once, or up to a query whose rows are to be sent back, and await the replies."""
         batch: list[Frames] = []
         for frames in self._frames:

@@ -287,7 +287,7 @@ class Cert(Oracle):
     samples: ClassVar[tuple[Sample, ...]] = (ESTIMATED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary(
-            "want_all",
+            "estimate_all_rows",
             Case("canary", (_TABLE,), (query("SELECT n FROM canary WHERE n < 3"),), samples=(ESTIMATED.name,)),
         ),
     )

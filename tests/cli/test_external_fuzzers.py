@@ -31,7 +31,7 @@ def test_sqlsmith_finds_no_crash_of_a_sound_server(pgduel: Command, tmp_path: Pa
 def test_isolation_specs_agree_on_equal_builds(pgduel: Command, tmp_path: Path) -> None:
     ended = pgduel("isolation", "merge-update", *EQUALS, "--minutes", "0.3", "--json", tmp_path / "it.json")
     result = json_of(ended, tmp_path / "it.json", 0)
-    assert result["played"] >= 1
+    assert result["executed"] >= 1
     assert result["findings"] == []
     assert result["canaries"] == {"planted": 3, "caught": 3, "retried": 0}
 
@@ -57,7 +57,7 @@ def test_a_missed_canary_of_specs_ends_the_run_before_its_first_spec(pgduel: Com
     file = tmp_path / "it.json"
     ended = pgduel.run(["-c", MISSING_CANARY.format(arguments=["isolation", *EQUALS, "--json", str(file)])])
     result = json_of(ended, file, 3)
-    assert (result["played"], result["canaries"]) == (0, {"planted": 3, "caught": 2, "retried": 0})
+    assert (result["executed"], result["canaries"]) == (0, {"planted": 3, "caught": 2, "retried": 0})
     assert ended.err.startswith("pgduel: canaries missed by isolation (drop_row)")
 
 

@@ -68,7 +68,7 @@ def test_the_origin_of_a_leak_names_no_object(text: str) -> None:
     "message",
     [
         warning("resource was not closed: says a function", sqlstate="01004"),
-        warning("the canary is unwell"),
+        warning("a planted warning"),
         replace(warning(NOT_CLOSED), severity="NOTICE"),  # RAISE NOTICE with the same text
     ],
 )

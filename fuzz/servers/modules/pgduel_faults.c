@@ -200,7 +200,7 @@ plan_slowly(Query *parse, const char *query_string, int cursorOptions,
 
 /* Leak a chunk of the planner's memory. */
 static PlannedStmt *
-plan_hungrily(Query *parse, const char *query_string, int cursorOptions,
+plan_with_more_memory(Query *parse, const char *query_string, int cursorOptions,
 			  ParamListInfo boundParams)
 {
 	(void) palloc(512 * 1024);
@@ -276,7 +276,7 @@ choose_first(Node *node)
 
 /* Replace OR by AND. */
 static void
-want_all(Node *node)
+estimate_all_rows(Node *node)
 {
 	if (IsA(node, BoolExpr) && ((BoolExpr *) node)->boolop == OR_EXPR)
 		((BoolExpr *) node)->boolop = AND_EXPR;
@@ -456,7 +456,7 @@ run_slowly(Replaced *replaced)
 
 /* Leak a chunk of the query's memory for each row. */
 static TupleTableSlot *
-run_hungrily(Replaced *replaced)
+execute_with_more_memory(Replaced *replaced)
 {
 	(void) MemoryContextAlloc(replaced->node->state->es_query_cxt, 64 * 1024);
 	return replaced->real(replaced->node);
@@ -540,7 +540,7 @@ uncount(PlanState *top)
 
 /* Report all tuples in one bucket. */
 static void
-crowd(PlanState *top)
+report_one_bucket(PlanState *top)
 {
 	HashInstrumentation *table = topmost_table(top);
 
@@ -550,7 +550,7 @@ crowd(PlanState *top)
 
 /* Report far more buckets than tuples. */
 static void
-scatter(PlanState *top)
+report_many_buckets(PlanState *top)
 {
 	HashInstrumentation *table = topmost_table(top);
 
@@ -763,7 +763,7 @@ static void
 fail_assertion(Oid relid)
 {
 	/* Assert() itself is compiled out of release builds. */
-	ExceptionalCondition("the canary is alive", __FILE__, __LINE__);
+	ExceptionalCondition("the planted assertion", __FILE__, __LINE__);
 }
 
 static void
@@ -775,13 +775,13 @@ crash(Oid relid)
 static void
 panic(Oid relid)
 {
-	elog(PANIC, "the canary is dead");
+	elog(PANIC, "a planted PANIC");
 }
 
 static void
 warn(Oid relid)
 {
-	elog(WARNING, "the canary is unwell");
+	elog(WARNING, "a planted warning");
 }
 
 static void
@@ -789,7 +789,7 @@ disconnect(Oid relid)
 {
 	ereport(FATAL,
 			(errcode(ERRCODE_PROTOCOL_VIOLATION),
-			 errmsg("the canary has flown")));
+			 errmsg("a planted FATAL error")));
 }
 
 static void
@@ -810,10 +810,10 @@ static const FaultDef fault_defs[] = {
 	{"refuse_negated", .change_node = refuse_negated},
 	{"change_nothing", .change_node = change_nothing},
 	{"choose_first", .change_node = choose_first},
-	{"want_all", .change_node = want_all},
+	{"estimate_all_rows", .change_node = estimate_all_rows},
 	{"misread_constant", .change_node = misread_constant},
 	{"plan_slowly", .planner = plan_slowly},
-	{"plan_hungrily", .planner = plan_hungrily},
+	{"plan_with_more_memory", .planner = plan_with_more_memory},
 	{"drop_row", drop_row},
 	{"drop_row_again", drop_row_again},
 	{"double_row", double_row},
@@ -825,13 +825,13 @@ static const FaultDef fault_defs[] = {
 	{"lose_appended", lose_appended},
 	{"run_slowly", run_slowly},
 	{"read_again", read_again},
-	{"run_hungrily", run_hungrily},
+	{"execute_with_more_memory", execute_with_more_memory},
 	{"spill", spill},
 	{"miscount", .account = miscount},
 	{"outgrow", .account = outgrow},
 	{"uncount", .account = uncount},
-	{"crowd", .account = crowd},
-	{"scatter", .account = scatter},
+	{"report_one_bucket", .account = report_one_bucket},
+	{"report_many_buckets", .account = report_many_buckets},
 	{"change_sqlstate", .sqlstate = ERRCODE_INTERNAL_ERROR},
 	{"leak_tupdesc", .after_end = leak_tupdesc},
 	{"leak_pin", .after_end = leak_pin},
