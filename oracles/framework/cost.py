@@ -66,25 +66,33 @@ class CostPair(Pair):
         """Return the evidence of a finding about a query."""
 
     def judge(self) -> tuple[Verdict, ...] | More:
-        """Return the verdicts on the costs that seem too high, and the number of compared statements.
-
-        If many statements of a case seem too expensive, those that exceed the margin most are measured in rounds.
-        """
+        """Return the verdicts on the costs that seem too high, and the number of compared statements."""
         steps, doubt = self.compared()
         verdicts: list[Verdict] = [doubt] if doubt else []
         skipped: set[int] = set()
         for cost in self.costs:
             exceeding = self._exceeding(cost, steps)
-            for step in exceeding[:MEASURED]:
-                judged = self._verdict(cost, step)
-                if isinstance(judged, More):
-                    return judged
-                verdicts.append(judged)
-            if others := exceeding[MEASURED:]:
+            judged = self._measured(cost, exceeding)
+            if isinstance(judged, More):
+                return judged
+            verdicts += judged
+            if others := exceeding[len(judged) :]:
                 skipped |= set(others)
                 costs = self._first_costs(cost, others[0])
                 verdicts.append(Inconclusive(f"{cost.name}: only the largest were measured again", others[0], costs))
         return (*verdicts, Agree(len(steps) - len(skipped)))
+
+    def _measured(self, cost: Cost, exceeding: Sequence[int]) -> list[Finding | Unstable] | More:
+        """Return the verdicts on the first of these steps: up to a finding, which may explain others, or the limit."""
+        verdicts: list[Finding | Unstable] = []
+        for step in exceeding[:MEASURED]:
+            judged = self._verdict(cost, step)
+            if isinstance(judged, More):
+                return judged
+            verdicts.append(judged)
+            if isinstance(judged, Finding):
+                break
+        return verdicts
 
     def first_plans(self, arm: str) -> Mapping[int, Node]:
         """Return the plans of the first measurement by step."""

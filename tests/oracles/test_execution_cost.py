@@ -156,12 +156,24 @@ def test_a_slower_statement_is_found_beside_one_that_seemed_slower_once() -> Non
     assert Unstable("CPU time of execution: not in all rounds") in verdicts
 
 
-def test_a_limited_number_of_statements_is_measured_again() -> None:
+def test_a_finding_ends_the_measurement_of_others() -> None:
     many = case(*(query(f"SELECT {n}") for n in range(5)), samples=(EXPLAINED,))
 
     def respond(run: Run) -> CaseObservation:
         return seen(*(executed(10.0 * (n + 2 if run.arm == "patched" else 1)) for n in range(5)))
 
     verdicts, _ = judged_with_runs(ExecutionCost(), many, respond)
-    assert [each.step for each in verdicts if isinstance(each, Finding)] == [4, 3, 2]
+    assert [each.step for each in verdicts if isinstance(each, Finding)] == [4]
+    assert verdicts[1:] == (Inconclusive("CPU time of execution: only the largest were measured again"), Agree(1))
+
+
+def test_a_limited_number_of_statements_is_measured_again() -> None:
+    many = case(*(query(f"SELECT {n}") for n in range(5)), samples=(EXPLAINED,))
+
+    def respond(run: Run) -> CaseObservation:
+        noisy = run.arm == "patched" and run.executions == 1
+        return seen(*(executed(10.0 * (n + 2 if noisy else 1)) for n in range(5)))
+
+    verdicts, _ = judged_with_runs(ExecutionCost(), many, respond)
+    assert verdicts[:3] == (Unstable("CPU time of execution: not in all rounds"),) * 3
     assert verdicts[3:] == (Inconclusive("CPU time of execution: only the largest were measured again"), Agree(3))
