@@ -56,9 +56,7 @@ EXPLAINED = 10  # one of so many cases has an additional explained run
 REPORTED = 1.0  # seconds after which a worker reports results within a range; it reports findings at once
 ERRORS = "errors.log"
 RETRIES = 20  # of a doubt
-EXAMPLES = (
-    10  # limit of cases of a finding that are tried if a known fault explains the first, or it did not occur again
-)
+EXAMPLES = 10  # limit of cases of a finding that are tried while none is evidence of a new bug
 _YOUNG = 50_000  # allocations that trigger garbage collection; syntax trees have many objects, but no cycles
 
 

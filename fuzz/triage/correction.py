@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fuzz.errors import BuildError, SourceError
+from fuzz.errors import BuildError, ServerError, SourceError
 from fuzz.servers import Report
 from fuzz.servers.arm import Arm
 from fuzz.servers.series import Patch, Series, apply_series
@@ -43,10 +43,10 @@ def with_correction(
 
 
 def is_corrected(shown: ReducedCase, arms: Sequence[Arm], corrections: Sequence[Patch]) -> bool:
-    """Return whether all corrections together hide a finding of all arms in this case. Raises ServerError."""
+    """Return whether all corrections together hide a finding of all arms in this case; False if it cannot be tried."""
     try:
         return _hides(shown, _corrected(shown, arms, corrections)[1], lambda _: None)
-    except BuildError:
+    except (BuildError, ServerError):
         return False
 
 
