@@ -37,11 +37,11 @@ from oracles.model.oracle import (
     duel,
     judged_arms,
 )
+from oracles.model.sqlstate import UNDEFINED_FUNCTION
 
 READ_BACK: Final = Sample("read_back", 32)  # two runs, in which each query waits for its answer
 _TEXT: Final = Mode("text", protocol=Protocol.TEXT)
 _BINARY: Final = Mode("binary", protocol=Protocol.BINARY)
-_UNDEFINED_FUNCTION: Final = "42883"
 
 # OIDs of types whose bytes may differ where the text does not.
 _SEVERAL_FORMS: Final = frozenset(
@@ -110,7 +110,7 @@ def _judged(step: int, text: Observation, binary: Observation) -> _Fault | str:
     for seen, what in ((binary, "output"), (binary.read_back, "input")):
         if seen is None or seen.outcome not in (Outcome.OK, Outcome.ERROR):
             return "binary run cut short"
-        if seen.sqlstate == _UNDEFINED_FUNCTION:
+        if seen.sqlstate == UNDEFINED_FUNCTION:
             return f"a type has no binary {what}"
         if seen.outcome is Outcome.ERROR:
             return _Fault(

@@ -26,9 +26,9 @@ from fuzz.execution.worker_database import WorkerDatabase
 from fuzz.servers.account import server_account
 from fuzz.servers.processes import cpu_seconds_of, runs_in
 from fuzz.sources.scripts.roles import role_made
-from oracles.framework.comparison import DISK_FULL
 from oracles.model.case import Case
 from oracles.model.observation import CaseObservation, Message, Outcome, Run
+from oracles.model.sqlstate import DISK_FULL
 
 # A crash in another session also ends ours; the run is then repeated. A session that ends by itself is not repeated.
 ATTEMPTS: Final = 3

@@ -12,10 +12,9 @@ from fuzz.execution.wire import Reply
 from oracles.explain.nodes import EXECUTOR_CPU, planning_time
 from oracles.model.case import Case, Kind, Step
 from oracles.model.observation import Message, Observation, Outcome, ResultColumn, Run
+from oracles.model.sqlstate import INTERNAL_ERROR, QUERY_CANCELED
 
 FIRST_USER_OID: Final = 16384
-QUERY_CANCELED: Final = "57014"
-INTERNAL_ERROR: Final = "XX000"
 
 
 class Reader:

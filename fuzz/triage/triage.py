@@ -156,11 +156,12 @@ class Triage:
         of shared buffers. Raises BuildError, ServerError, StorageError.
         """
         whole = replace(smallest, case=found.case, finding=found.finding)
-        for known in dict.fromkeys((smallest, whole)):
+        cases = tuple(dict.fromkeys((smallest, whole)))
+        for known in cases:
             blame = blame_search(known, arms, lambda line: None, built_only=True).blame(self.records)
             if blame.first is not None or not blame.tried:
                 break
-        blame = with_correction(blame, tuple(dict.fromkeys((smallest, whole))), arms, self.corrections)
+        blame = with_correction(blame, cases, arms, self.corrections)
         if found.reproducer is not None:
             note(found.reproducer, _notes(smallest, blame))
         return blame

@@ -42,6 +42,7 @@ from oracles.model.oracle import (
     Verdict,
     judged_arms,
 )
+from oracles.model.sqlstate import UNDEFINED_FUNCTION
 from oracles.sql.case_views import created_names, used_names
 from oracles.sql.infallible import impossible_error, origin_of, raised
 
@@ -68,7 +69,6 @@ _TABLE: Final = Step("CREATE TABLE canary AS SELECT n FROM generate_series(1, 4)
 _WIDE, _NARROW = "pgduel_wide", "pgduel_narrow"  # begin the names of subplans, which must not hide tables of the case
 _Node = Mapping[str, Any]  # of a plan
 _ABOVE: Final = frozenset({"Aggregate", "Limit", "Unique"})  # node types on top of the scans and the join
-_UNDEFINED_FUNCTION: Final = "42883"  # also of operators
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,9 @@ class _Arm:
         first = self.runs.observations.get(self._run(pairs_at))
         if first is None:
             return pairs_at
-        failed = {at for at in pairs_at if first.steps[at].sqlstate == _UNDEFINED_FUNCTION}
-        return {at: kept for at, pairs in pairs_at.items() if (kept := _planned(pairs, failed=at in failed))}
+        failed = (at for at in pairs_at if first.steps[at].sqlstate == UNDEFINED_FUNCTION)
+        fewer = {at: tuple(pair for pair in pairs_at[at] if pair.name != DISTINCT) for at in failed}
+        return {at: pairs for at, pairs in (pairs_at | fewer).items() if pairs}
 
     def _all_pairs(self) -> dict[int, tuple[Restriction, ...]]:
         steps = self.runs.case.all_steps
@@ -221,11 +222,6 @@ class _Arm:
                 Evidence(sql, _SETTINGS, planned=True, simple_protocol=True) for sql in (pair.wide, pair.narrow)
             ),
         )
-
-
-def _planned(pairs: tuple[Restriction, ...], *, failed: bool) -> tuple[Restriction, ...]:
-    """Return the pairs to plan; not those with DISTINCT if an operator was missing."""
-    return tuple(pair for pair in pairs if not (failed and pair.name == DISTINCT))
 
 
 def _together(pairs: Sequence[Restriction]) -> str:

@@ -19,6 +19,7 @@ from oracles.framework.dependence import DifferentData
 from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Mode, Protocol, protocol_of
 from oracles.model.observation import CaseObservation, Observation, Outcome
+from oracles.model.sqlstate import DISK_FULL, QUERY_CANCELED
 
 
 class Aspect(StrEnum):
@@ -95,8 +96,6 @@ _COMPARED_ALWAYS: Final[Mapping[Aspect, Callable[[Observation], object]]] = {
     Aspect.PROTOCOL: lambda seen: Counter(seen.protocol),
     Aspect.TRANSACTION: lambda seen: seen.transaction,
 }
-DISK_FULL: Final = "53100"
-_CANCELED: Final = "57014"
 # SQLSTATEs of errors that depend on the server's load: deadlocks, resources, lock timeouts, interventions.
 _OF_LOAD: Final = ("40", "53", "55P03", "57")
 _STATELESS: Final = frozenset({Aspect.MESSAGES, Aspect.TEXTS, Aspect.FIELDS})
@@ -185,7 +184,7 @@ def _closing_errors(seen: CaseObservation) -> Counter[str]:
 def _cut_at_end(left: CaseObservation, right: CaseObservation) -> str:
     """Return the reason why the errors at the end cannot be compared, or ""."""
     errors = _closing_errors(left) | _closing_errors(right)
-    if _CANCELED in errors:
+    if QUERY_CANCELED in errors:
         return "timeout"
     return "out of resources" if any(sqlstate.startswith(_OF_LOAD) for sqlstate in errors) else ""
 
