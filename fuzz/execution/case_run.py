@@ -279,14 +279,20 @@ class CaseRun:
         steps = self._seen.steps or self._reader.observations(self._steps, partial, cut)
         self._seen = replace(self._seen, steps=steps, residue=None, digests=())
         self._keep_log(session.pid, entries)
+        if self._postmaster_gone(entries):
+            self._seen = replace(self._seen, crash=None)  # the leader of a parallel query fails an assertion at exit
+            return True
         if self._seen.crash is not None or self._silent:
             return False
         return fatal in _OUTSIDE_CAUSES if fatal else not session.pid or self._ended_by_others(entries)
 
+    def _postmaster_gone(self, entries: Sequence[Entry]) -> bool:
+        """Return whether the postmaster ended by itself, not after it had logged the death of another process."""
+        return not self._worker_db.cluster.alive() and not deaths(entries).lines
+
     def _ended_by_others(self, entries: Sequence[Entry]) -> bool:
-        """Return whether the session ended because another process died, or the server itself."""
-        restarted = any(entry.text.startswith(_STARTS) for entry in entries)
-        return restarted or bool(deaths(entries).lines) or not self._worker_db.cluster.alive()
+        """Return whether the session ended because another process died."""
+        return any(entry.text.startswith(_STARTS) for entry in entries) or bool(deaths(entries).lines)
 
     def _require_room(self) -> None:
         """Raise ServerError if the disk is full, unless the case filled it and its space is free again."""

@@ -236,7 +236,8 @@ def test_a_lost_connection_is_opened_again(store_server: Cluster, shared_store: 
         store.begin(PLAN, {})
         for number in range(3):
             execute(
-                store_server, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+                store_server,
+                "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE pid <> pg_backend_pid()",
             )
             store.add_finding(FINDING, f"1/x/{number}", CASE)
         assert store.finding(FINDING.fingerprint).count == 3

@@ -101,9 +101,11 @@ def test_a_crash_of_the_checkpointer_is_the_cases_own(twins: tuple[Arm, ...], ex
     assert observed.steps[0].outcome is Outcome.LOST
 
 
-def test_a_killed_postmaster_is_started_again(twins: tuple[Arm, ...], executor: Executor) -> None:
+@pytest.mark.parametrize("parallel", ["off", "on"])
+def test_a_killed_postmaster_is_started_again(twins: tuple[Arm, ...], executor: Executor, parallel: str) -> None:
+    mode = Mode("in a worker", (("debug_parallel_query", parallel),))  # its leader fails an assertion at its exit
     with meanwhile(lambda: os.kill(twins[0].cluster.pid, signal.SIGKILL)):
-        observed = observe(executor, SLOW)
+        observed = observe(executor, SLOW, mode)
     assert observed.crash is None
     assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.OK]
 
