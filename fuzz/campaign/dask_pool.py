@@ -97,7 +97,7 @@ def connected(where: str, workers: int) -> Iterator[Any]:
                     dashboard_address=HTTP_ADDRESS,
                     worker_dashboard_address=HTTP_ADDRESS,
                     silence_logs=_CRITICAL,
-                    security=True,  # other users of the machine can open the ports
+                    security=security(),
                     local_directory=stack.enter_context(TemporaryDirectory(prefix="pgduel-dask-")),
                 )
             )
@@ -108,6 +108,22 @@ def connected(where: str, workers: int) -> Iterator[Any]:
                 f"no Dask scheduler answers at {where} ({error}); start one, or give its address"
             ) from error
         yield stack.enter_context(client)
+
+
+def security() -> Any:
+    """Return certificates of a new authority, because other users of the machine can open the ports.
+
+    Dask's own certificates are valid from the moment of their creation, which a clock that is set back precedes.
+    """
+    import trustme  # not at the top, because packages of this extra need not be installed
+
+    authority = trustme.CA()
+    certificate = authority.issue_cert("localhost")
+    chain = "".join(pem.bytes().decode() for pem in certificate.cert_chain_pems)
+    files = {"cert": chain, "key": certificate.private_key_pem.bytes().decode()}
+    roles = {f"tls_{role}_{file}": pem for role in ("client", "scheduler", "worker") for file, pem in files.items()}
+    ca = authority.cert_pem.bytes().decode()
+    return _distributed().Security(require_encryption=True, tls_ca_file=ca, **roles)
 
 
 class _State(Enum):

@@ -4,18 +4,20 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from cryptography import x509
 
 from fuzz import workdir
 from fuzz.campaign import campaign
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.counters import Counters
-from fuzz.campaign.dask_pool import LOCAL, DaskPool, connected, remote_work
+from fuzz.campaign.dask_pool import LOCAL, DaskPool, connected, remote_work, security
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool, Workers
 from fuzz.campaign.schedule import Job, Result, Schedule
@@ -105,6 +107,16 @@ def not_reducing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_cluster_of_its_own_listens_on_the_loopback_interface_only(client: Any) -> None:
     client.wait_for_workers(2)
     assert addresses_of(psutil.Process()) == {"127.0.0.1"}
+
+
+def test_a_cluster_of_its_own_refuses_the_certificates_of_others(client: Any) -> None:
+    with pytest.raises(OSError, match="TLS certificate does not match"):
+        type(client)(client.scheduler.address, timeout=3, security=security(), set_as_default=False)
+
+
+def test_certificates_remain_valid_if_the_clock_is_set_back() -> None:
+    certificate = x509.load_pem_x509_certificate(security().tls_worker_cert.encode())
+    assert certificate.not_valid_before_utc < datetime.now(UTC) - timedelta(days=365)
 
 
 @pytest.mark.usefixtures("not_reducing")
