@@ -36,7 +36,9 @@ class Crash(Oracle):
 
     name: ClassVar[str] = "crash"
     needs_another_arm: ClassVar[bool] = False
+    judges_lost_servers: ClassVar[bool] = True
     samples: ClassVar[tuple[Sample, ...]] = (REPEATED,)
+    actual_title: ClassVar[str] = "backtrace"
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary("assert", canary_case(query("SELECT n FROM canary"))),
         Canary("segv", canary_case(query("SELECT n FROM canary"))),
@@ -59,6 +61,11 @@ class Crash(Oracle):
             _unharmed(arm, self.runs(case, arms), observations) for arm in judged_arms(arms) if arm not in suspects
         ]
         return (*findings, *others)
+
+    def origins(self, seen: CaseObservation) -> Iterator[str]:
+        """Yield the origin of the run's crash."""
+        if report := crash_report(seen):
+            yield crash_origin(report)
 
 
 def _faults(observed: CaseObservation) -> Iterator[tuple[str, None, CaseObservation]]:

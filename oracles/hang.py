@@ -93,4 +93,5 @@ class Hang(Pairwise):
         Canary("hang", canary_case(query("SELECT n FROM canary"), modes=(_SHORT,))),
     )
     reference_is_steady: ClassVar[bool] = True
+    script_begin: ClassVar[str] = "SET statement_timeout = '30s';  -- a statement below does not end"
     pair = _HangPair

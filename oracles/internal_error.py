@@ -117,6 +117,10 @@ class InternalError(Oracle):
         legal = {doubt.reason: doubt for run in reversed(runs) for doubt in _legal(observations[run])}
         return (*findings, *others, *(doubt for _, doubt in sorted(legal.items())))
 
+    def origins(self, seen: CaseObservation) -> Iterator[str]:
+        """Yield the origins of the run's internal errors."""
+        return (origin_of(error.message) for error in internal_errors(seen))
+
 
 def _faults(
     observed: CaseObservation, intended: Set[str] = frozenset()

@@ -104,6 +104,14 @@ _ROLLED_BACK: Final = re.compile(r"LOG:  statement: (?:ABORT TRANSACTION|ROLLBAC
 _COMMITTED: Final = re.compile(r"LOG:  statement: COMMIT TRANSACTION")
 _CHANGING: Final = re.compile(r'0x[0-9a-f]+|\d+|"[^"]*"')
 
+_WHAT_IS_HELD: Final = """\
+-- What the session still holds.
+SELECT locktype, relation::regclass, mode, objid FROM pg_locks
+WHERE pid = pg_backend_pid() AND locktype <> 'virtualxid' AND relation IS DISTINCT FROM 'pg_locks'::regclass;
+SELECT name FROM pg_cursors;
+SELECT name FROM pg_ls_tmpdir() WHERE name LIKE format('pgsql_tmp%s.%%', pg_backend_pid());
+SELECT name, count(*), sum(total_bytes) FROM pg_backend_memory_contexts
+GROUP BY name ORDER BY sum(total_bytes) DESC, name LIMIT 10;"""
 
 _WATCHED: Final = canary_case(query("SELECT n FROM canary"))
 _REPEATED: Final = replace(_WATCHED, samples=(REPEATED.name,))
@@ -115,6 +123,7 @@ class Leak(Oracle):
     name: ClassVar[str] = "leak"
     needs_another_arm: ClassVar[bool] = False
     samples: ClassVar[tuple[Sample, ...]] = (REPEATED,)
+    script_end: ClassVar[str] = _WHAT_IS_HELD
     canaries: ClassVar[tuple[Canary, ...]] = (
         *(Canary(action, _WATCHED) for action in ("leak_tupdesc", "leak_pin", "leak_temp_file")),
         *(Canary(f"leak_remote_{what}", _WATCHED) for what in ("session", "transaction", "cursor", "statement")),

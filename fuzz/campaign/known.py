@@ -23,7 +23,7 @@ from fuzz.servers.series import Patch
 from fuzz.triage.findings import StoredFinding
 from oracles.model.case import Case
 from oracles.model.finding import Finding
-from oracles.model.oracle import all_oracles
+from oracles.model.oracle import oracle_named
 from oracles.sql.building import fingerprint_of
 
 SHIPPED: Final = workdir.PROJECT / "corpus" / "upstream" / "known.toml"
@@ -149,7 +149,7 @@ def _fault(where: str, entry: Mapping[str, Any], directory: Path) -> KnownFault:
         raise CaseError(f"{where}: write {_FORM}")
     if fault.statement and fingerprint_of(fault.statement) is None:
         raise CaseError(f"{where}: statement cannot be parsed; write one statement of PostgreSQL")
-    if fault.oracle and fault.oracle not in {oracle.name for oracle in all_oracles()}:
+    if fault.oracle and oracle_named(fault.oracle) is None:
         raise CaseError(f"{where}: no oracle is called {fault.oracle!r}; pgduel list oracles names them")
     if not _is_until(fault.until):
         raise CaseError(f"{where}: until is a version such as 17.12 or a date such as 2027-01-31, not {fault.until!r}")

@@ -45,7 +45,6 @@ from fuzz.triage.correction import is_corrected
 from fuzz.triage.findings import StoredFinding
 from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.triage import Log, Triage, as_executed
-from oracles.crash import Crash
 from oracles.explain.nodes import plan_shape
 from oracles.model.case import Case, CaseId
 from oracles.model.finding import Finding
@@ -329,7 +328,8 @@ class _Worker:
         with suppress(ServerError):
             if self._postmasters() == servers:
                 return judged
-        return replace(judged, verdicts=tuple(each for each in judged.verdicts if each[0] == Crash.name))
+        kept = {each.oracle.name for each in self._assigned if each.oracle.judges_lost_servers}
+        return replace(judged, verdicts=tuple(each for each in judged.verdicts if each[0] in kept))
 
     def _store_findings(self, case_id: str, case: Case, judged: JudgedCase) -> list[str]:
         """Commit the findings of a case, and return the fingerprints of those that are to be reduced."""

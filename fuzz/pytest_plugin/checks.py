@@ -25,18 +25,25 @@ from fuzz.triage.findings import StoredFinding
 from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.reproducer.script import read_case
 from fuzz.triage.triage import Triage, as_executed, replay_command
+from oracles.crash import Crash
 from oracles.framework.difference_text import ended, row_values
 from oracles.framework.shared_runs import PLANNED, REPEATED
+from oracles.hang import Hang
+from oracles.internal_error import InternalError
+from oracles.leak import Leak
+from oracles.lost_connection import LostConnection
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
 from oracles.model.mode import Mode
 from oracles.model.observation import Observation, Outcome, Run
-from oracles.model.oracle import Inconclusive, Observations, Unstable, all_oracles
+from oracles.model.oracle import Inconclusive, Observations, Unstable
+from oracles.plan import Plan
+from oracles.result import Result
 
 GENERATOR: Final = "pytest"  # in place of a generator's name, for statements of a test
-_SAME: Final = ("crash", "hang", "internal_error", "lost_connection", "result")
-_LEAK: Final = ("crash", "leak")
-_PLAN: Final = "plan"
+_SAME: Final = (Crash(), Hang(), InternalError(), LostConnection(), Result())
+_LEAK: Final = (Crash(), Leak())
+_PLAN: Final = Plan()
 _SHOWN_LINES: Final = 40  # of a case
 
 
@@ -101,7 +108,6 @@ class Checks:
         self._arms = arms
         self._names = tuple(arm.name for arm in arms)
         self._features = features_of(arms)
-        self._oracles = {oracle.name: oracle.of(self._features) for oracle in all_oracles()}
         self._executor = executor
         self._triage = Triage(options, records, _Unrecorded(directory))
         self._numbers = count()
@@ -131,7 +137,7 @@ class Checks:
         self._require_two("same")
         statements = Statements(**given)
         case = self._case(statements)
-        self._judge(case, assignments([self._oracles[name] for name in _SAME], self._arms), statements)
+        self._judge(case, assignments(_SAME, self._arms), statements)
 
     def same_plan(self, **given: Any) -> None:
         """Require equal plans and costs of all queries. Raises Failed, CaseError, ServerError."""
@@ -140,7 +146,7 @@ class Checks:
         case = replace(self._case(statements), samples=(PLANNED.name,))
         if not any(step.kind is Kind.QUERY for step in case.steps):
             raise CaseError("duel.same_plan needs a query: SELECT, VALUES, TABLE or WITH")
-        self._judge(case, [Assignment(self._oracles[_PLAN], self._names)], statements)
+        self._judge(case, [Assignment(_PLAN.of(self._features), self._names)], statements)
 
     def no_leak(self, **given: Any) -> None:
         """Require that nothing remains after the statements, or after all that ran. Raises Failed, CaseError."""
@@ -152,7 +158,7 @@ class Checks:
             statements = replace(statements, may_fail=True)  # an earlier assertion judged that
         else:
             raise CaseError("duel.no_leak has nothing to judge; give it statements, or call it after another assertion")
-        judges = assignments([self._oracles[name] for name in _LEAK], self._arms)
+        judges = assignments(_LEAK, self._arms)
         for case, known in cases.items():
             self._judge(replace(case, samples=(*case.samples, REPEATED.name)), judges, statements, known)
 

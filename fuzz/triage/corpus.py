@@ -16,9 +16,7 @@ from fuzz.triage.sequential_test import CERTAIN_TRIES
 from oracles.framework.metamorphic import Metamorphic
 from oracles.model.case import Case
 from oracles.model.finding import Finding
-from oracles.model.oracle import NotApplicable, all_oracles
-
-_METAMORPHIC = frozenset(oracle.name for oracle in all_oracles() if isinstance(oracle, Metamorphic))
+from oracles.model.oracle import NotApplicable, all_oracles, oracle_named
 
 
 class Folder(StrEnum):
@@ -148,7 +146,7 @@ def _fault(entry: Entry, finding: Finding) -> tuple[object, ...]:
     The origin of a violated relation is only the relation's name, and many faults may violate it. So entries of
     metamorphic oracles are equal only if their cases are.
     """
-    case = _content(entry.case) if finding.oracle in _METAMORPHIC else ()
+    case = _content(entry.case) if isinstance(oracle_named(finding.oracle), Metamorphic) else ()
     return entry.place, finding.oracle, finding.arms, finding.origin, *case
 
 

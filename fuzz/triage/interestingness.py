@@ -19,7 +19,7 @@ from fuzz.servers.arm import Arm
 from fuzz.triage.sequential_test import SequentialTest
 from oracles.model.case import Case
 from oracles.model.finding import Finding
-from oracles.model.oracle import Observations, Oracle, Unstable, all_oracles
+from oracles.model.oracle import Observations, Oracle, Unstable, oracle_named
 
 TIMEOUT_FACTOR = 2.0  # of the time of the whole case
 TIMEOUT_LEAST = 1.0  # additional seconds, because anything may take that long on a busy machine
@@ -122,7 +122,7 @@ def same_arms(one: Finding, other: Finding) -> bool:
 
 def oracle_of(finding: Finding) -> Oracle:
     """Return the oracle of a finding. Raises CaseError if it no longer exists."""
-    found = next((oracle for oracle in all_oracles() if oracle.name == finding.oracle), None)
+    found = oracle_named(finding.oracle)
     if found is None:
         raise CaseError(
             f"finding {finding.fingerprint} needs the oracle {finding.oracle}, which this pgduel lacks; "

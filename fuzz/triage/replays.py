@@ -16,7 +16,7 @@ from fuzz.triage.blame import tries_for
 from fuzz.triage.findings import StoredFinding
 from fuzz.triage.interestingness import FindingCheck, oracle_of
 from oracles.model.finding import Finding
-from oracles.model.oracle import Agree, Inconclusive, Unstable, all_oracles
+from oracles.model.oracle import Agree, Inconclusive, Unstable, oracle_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ReplayResult:
 def can_replay(found: StoredFinding, arms: Sequence[str]) -> bool:
     """Return whether a finding can be tried: it occurred again after its reduction, and has its arms and its oracle."""
     named = set(found.least.finding.arms) <= set(arms)
-    return found.reduced and found.least.shown > 0 and named and found.finding.oracle in _oracles()
+    return found.reduced and found.least.shown > 0 and named and oracle_named(found.finding.oracle) is not None
 
 
 def replays(known: Sequence[KnownFinding], executor: Executor, arms: Sequence[Arm]) -> Iterator[ReplayResult]:
@@ -97,7 +97,3 @@ def _is_decided(judged: JudgedCase) -> bool:
 def _is_like(shown: Finding, wanted: Finding) -> bool:
     """Return whether a finding has the wanted suspect. The symptom may differ, as code around the bug has changed."""
     return shown.arms[1] == wanted.arms[1] or shown.shown_by_all or wanted.shown_by_all
-
-
-def _oracles() -> frozenset[str]:
-    return frozenset(oracle.name for oracle in all_oracles())

@@ -30,12 +30,9 @@ from fuzz.triage.interestingness import FindingCheck, InterestingnessTest, Quest
 from fuzz.triage.reduction.problem import SECONDS
 from fuzz.triage.reduction.reducer import Uninteresting, reduce
 from fuzz.triage.reproducer.reproducer import noted, render
-from oracles.crash import Crash, crash_origin, crash_report
-from oracles.internal_error import InternalError, internal_errors, origin_of
 from oracles.model.case import Case, Step
 from oracles.model.finding import Finding
-from oracles.model.observation import CaseObservation, Run
-from oracles.model.oracle import Observations
+from oracles.model.oracle import Observations, oracle_named
 
 DIRECTORY = "reproducers"
 
@@ -201,7 +198,9 @@ def as_executed(case: Case, finding: Finding, observations: Observations) -> tup
 
     It is this case, unless the finding occurred only with replaced queries or other modes.
     """
-    runs = [run for run, seen in observations.items() if _shows(finding, run, seen)]
+    oracle = oracle_named(finding.oracle)
+    suspects = {run: seen for run, seen in observations.items() if run.arm == finding.arms[1]}
+    runs = [run for run, seen in suspects.items() if oracle and finding.origin in oracle.origins(seen)]
     if not runs or any(run.modes == case.modes and not run.instead for run in runs):
         return case, finding
     chosen = min(runs, key=lambda run: (run.explain or run.plannings > 0, len(run.modes), run.repetition, repr(run)))
@@ -214,18 +213,6 @@ def as_executed(case: Case, finding: Finding, observations: Observations) -> tup
             shown = begin + len(steps)
         steps += _statements(step, replacements[position]) if position in replacements else (step,)
     return replace(case, steps=tuple(steps), modes=chosen.modes), replace(finding, step=shown)
-
-
-def _shows(finding: Finding, run: Run, seen: CaseObservation) -> bool:
-    return run.arm == finding.arms[1] and finding.origin in _origins(finding.oracle, seen)
-
-
-def _origins(oracle: str, seen: CaseObservation) -> Iterator[str]:
-    """Yield the origins of the findings of an oracle that judges the runs of all oracles."""
-    if oracle == Crash.name and (report := crash_report(seen)):
-        yield crash_origin(report)
-    if oracle == InternalError.name:
-        yield from (origin_of(error.message) for error in internal_errors(seen))
 
 
 def _statements(step: Step, sql: str) -> Iterator[Step]:

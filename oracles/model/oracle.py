@@ -5,7 +5,7 @@ A sample is a share of cases that get expensive runs. A case's content selects i
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Self
@@ -113,7 +113,11 @@ class Oracle(ABC):
     needs_equal_plans: ClassVar[bool] = False  # it judges only arms whose patches declare that they keep plans
     needs_another_arm: ClassVar[bool] = True  # it cannot judge a single arm
     reference_is_steady: ClassVar[bool] = False  # its findings presume that `arms[0]` behaves alike each time
+    judges_lost_servers: ClassVar[bool] = False  # its verdicts count even if a server went away meanwhile
     samples: ClassVar[tuple[Sample, ...]] = ()  # shares of the cases that it judges with additional runs
+    actual_title: ClassVar[str] = "actual"  # title of a finding's actual behaviour in a mail
+    script_begin: ClassVar[str] = ""  # statements of a reproducer before its case
+    script_end: ClassVar[str] = ""  # the same after its case, in place of the digests of what the case leaves
     features: tuple[Feature, ...] = ()  # of the arms
 
     def of(self, features: tuple[Feature, ...]) -> Self:
@@ -132,6 +136,10 @@ class Oracle(ABC):
 
         `arms[0]` is the reference. The function is pure, so recorded observations can be judged again.
         """
+
+    def origins(self, seen: CaseObservation) -> Iterable[str]:
+        """Return the origins of the findings that a run shows by itself, whichever oracle requested it."""
+        return ()
 
     def may_become(self, whole: Case, smaller: Case) -> bool:
         """Return whether reduction may replace the case with a smaller one without violating the oracle's premises."""
@@ -164,3 +172,8 @@ def all_oracles() -> tuple[Oracle, ...]:
     """Return an instance of each oracle: those of this package, then those of the user's files; each sorted by name."""
     own = instances_below(Oracle, ORACLE_FILES)  # type: ignore[type-abstract]  # never instantiated itself
     return instances(Oracle, oracles) + own  # type: ignore[type-abstract]
+
+
+def oracle_named(name: str) -> Oracle | None:
+    """Return the oracle of a name, or None if it does not exist."""
+    return next((oracle for oracle in all_oracles() if oracle.name == name), None)

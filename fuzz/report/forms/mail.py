@@ -1,5 +1,6 @@
 """A mail to a mailing list: plain text, with lines of a mail's length except for SQL."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, ClassVar
@@ -12,11 +13,11 @@ from fuzz.servers.arm import Arm
 from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.reproducer.markers import unmarked
 from fuzz.triage.reproducer.reproducer import body
-from oracles.crash import Crash
 from oracles.framework.difference_text import texts_of
 from oracles.model.case import Kind
 from oracles.model.finding import Finding
 from oracles.model.observation import Outcome, Run
+from oracles.model.oracle import Oracle, oracle_named
 
 WIDTH = 78
 LINES = 40  # of one arm's output
@@ -105,10 +106,11 @@ def _server(name: str, facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _sides(finding: Finding) -> Iterator[str]:
-    """Yield the expected and the actual output. For a crash, the latter is its report with the backtrace."""
+    """Yield the expected and the actual output, the latter under the title of the finding's oracle."""
+    actual = (oracle_named(finding.oracle) or Oracle).actual_title
     for title, text in finding.sides():
-        crashed = finding.oracle == Crash.name and text == finding.actual
-        yield from _section(f"Backtrace{title.removeprefix('actual')}" if crashed else title.capitalize())
+        own_title = re.sub(r"^actual", actual, title)
+        yield from _section(own_title[0].upper() + own_title[1:])
         yield ""
         lines = text.split("\n")
         for line in lines[:LINES]:

@@ -56,10 +56,9 @@ def regress_script(case: Case, finding: Finding, settings: Settings = ()) -> str
     Its comment names the settings of the server on which it fails.
     """
     evidence = tuple(each for each in finding.evidence if not each.explained and not each.planned)
-    # The resources that a session still holds, in scripts about leaks, are left out: they differ from run to run.
-    shown = replace(finding, oracle="result", evidence=evidence)
+    shown = replace(finding, evidence=evidence)
     needed = f"It needs in postgresql.conf: {', '.join(texts(settings))}" if settings else ""
     lines = (*wrap(title_of(finding), _WIDTH), *wrap(visible_line(needed), _WIDTH))
     comment = ["--", *(f"-- {line}" for line in lines), "--"]
-    blocks = ["\n".join(comment), "CREATE SCHEMA duel;", *map(unmarked, body(case, shown))]
+    blocks = ["\n".join(comment), "CREATE SCHEMA duel;", *map(unmarked, body(case, shown, stable=True))]
     return "\n\n".join(block.strip("\n") for block in blocks if block.strip()) + "\n"

@@ -31,6 +31,7 @@ from oracles.model.case import Case, CaseId
 from oracles.model.feature import Feature
 from oracles.model.finding import Finding
 from oracles.model.mode import Protocol, protocol_of, settings_of
+from oracles.model.oracle import oracle_named
 
 _OPENS_BLOCK = re.compile(r"\s*(BEGIN|START)\b", re.IGNORECASE)
 _SETS = re.compile(r"\s*(SET|RESET)\b|.*\bset_config\b", re.IGNORECASE | re.DOTALL)
@@ -52,7 +53,6 @@ _REMOVE_ORDINARY = f"""\
 DISCARD TEMP;
 DO $$ BEGIN DROP ROLE {ROLE}; EXCEPTION WHEN dependent_objects_still_exist THEN NULL; END $$;"""
 _CURSOR_PLANS = "SET cursor_tuple_fraction = 1;  -- pgduel fetched by protocol, which plans for all rows"
-_TIMEOUT = "SET statement_timeout = '30s';  -- a statement below does not end"
 _ALL_FIELDS = "\\set VERBOSITY verbose"
 _EXTENSION = "CREATE EXTENSION IF NOT EXISTS {0} SCHEMA public;"
 _LOOPBACK = f"""\
@@ -78,18 +78,14 @@ WHERE relnamespace IN ('duel'::regnamespace, pg_my_temp_schema())
 ORDER BY relname COLLATE "C"
 \\gexec"""
 
-_WHAT_IS_HELD = """\
--- What the session still holds.
-SELECT locktype, relation::regclass, mode, objid FROM pg_locks
-WHERE pid = pg_backend_pid() AND locktype <> 'virtualxid' AND relation IS DISTINCT FROM 'pg_locks'::regclass;
-SELECT name FROM pg_cursors;
-SELECT name FROM pg_ls_tmpdir() WHERE name LIKE format('pgsql_tmp%s.%%', pg_backend_pid());
-SELECT name, count(*), sum(total_bytes) FROM pg_backend_memory_contexts
-GROUP BY name ORDER BY sum(total_bytes) DESC, name LIMIT 10;"""
 
+def body(case: Case, finding: Finding, *, stable: bool = False) -> Sequence[str]:
+    """Return the blocks of a psql script, for a session with an empty schema `duel`. The script drops it at the end.
 
-def body(case: Case, finding: Finding) -> Sequence[str]:
-    """Return the blocks of a psql script, for a session with an empty schema `duel`. The script drops it at the end."""
+    `stable` omits the oracle's own statements, whose output may differ from run to run.
+    """
+    oracle = None if stable else oracle_named(finding.oracle)
+    begin, end = (oracle.script_begin, oracle.script_end) if oracle else ("", "")
     blocks = list(write_steps(case))
     if finding.step is not None and finding.evidence:
         blocks.insert(finding.step + 1, write_evidence(case, finding.step, finding.evidence))
@@ -103,7 +99,7 @@ def body(case: Case, finding: Finding) -> Sequence[str]:
         _SEARCH_PATH,
         _MAKE_SPOOL if spool else "",
         _CURSOR_PLANS if protocol_of(case.modes) is Protocol.CLOSED_EARLY else "",
-        _TIMEOUT if finding.oracle == "hang" else "",
+        begin,
         _ALL_FIELDS if finding.origin.startswith(Aspect.FIELDS) else "",
         _GIVE_SCHEMA if ordinary else "",
         _MAY_READ_FILES if ordinary and SERVER_FILE in steps else "",
@@ -112,8 +108,8 @@ def body(case: Case, finding: Finding) -> Sequence[str]:
         "ROLLBACK;" if any(_OPENS_BLOCK.match(step.sql) for step in case.all_steps) else "",
         _BE_ONESELF if roles or ordinary else "",
         _settings_again(case) if any(_SETS.match(step.sql) for step in case.all_steps) else "",
-        _WHAT_IS_LEFT if finding.step is None and finding.oracle != "leak" else "",
-        _WHAT_IS_HELD if finding.oracle == "leak" else "",
+        _WHAT_IS_LEFT if finding.step is None and not end else "",
+        end,
         _CLEAN_UP,
         _REMOVE_ROLES.format(roles) if roles else "",
         _REMOVE_ORDINARY if ordinary else "",
