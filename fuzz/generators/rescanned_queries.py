@@ -11,8 +11,9 @@ from typing import ClassVar, Final
 
 from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, pick, some
 from fuzz.generators.generator import Generator, Scale
+from fuzz.generators.sql.digest import DIGEST
 from fuzz.generators.sql.predicates import where
-from fuzz.generators.sql.rescans import DIGEST, digests, existence
+from fuzz.generators.sql.rescans import digests, existence
 from oracles.model.case import Case, Kind, Step
 
 _TABLES: Final = ("t1", "t2", "t3")

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, pick, shuffled, some
 from fuzz.generators.generator import Generator, Scale
+from fuzz.generators.sql.digest import digest
 from fuzz.generators.sql.predicates import where
 from oracles.model.case import Case, Kind, Step
 
@@ -110,11 +111,7 @@ def _query(rng: random.Random, tables: Sequence[_Table]) -> Step:
         return Step(sql, Kind.QUERY, ordered=True, tags=(*tags, "ordered"))
     if chance(rng, 20):
         sql = f"SELECT {columns[0]}, count(*) FROM ({sql}) AS q GROUP BY 1 HAVING count(*) > {between(rng, 1, 5)}"
-    return Step(_digest(sql), Kind.QUERY, tags=tags)
-
-
-def _digest(sql: str) -> str:
-    return f"SELECT count(*), sum(hashtextextended(q::text, 0)) FROM ({sql}) AS q"
+    return Step(digest(sql), Kind.QUERY, tags=tags)
 
 
 def _combined(rng: random.Random, tables: Sequence[_Table], columns: Sequence[str]) -> tuple[str, tuple[str, ...]]:
@@ -151,4 +148,4 @@ def _recursive(rng: random.Random, tables: Sequence[_Table]) -> Step:
     first, second = pick(rng, tables), pick(rng, tables)
     start = f"SELECT i FROM {first.name} WHERE i < {between(rng, 1, 4)}"
     more = f"SELECT (r.i * {between(rng, 2, 5)} + 1) % {first.repeat} FROM r JOIN {second.name} USING (i)"
-    return Step(f"WITH RECURSIVE r AS ({start} UNION {more}) {_digest('TABLE r')}", Kind.QUERY, tags=("recursive",))
+    return Step(f"WITH RECURSIVE r AS ({start} UNION {more}) {digest('TABLE r')}", Kind.QUERY, tags=("recursive",))

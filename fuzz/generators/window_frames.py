@@ -10,6 +10,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, pick, some
 from fuzz.generators.generator import Generator, Scale
+from fuzz.generators.sql.digest import digest
 from fuzz.generators.sql.predicates import where
 from oracles.model.case import Case, Kind, Step
 
@@ -140,14 +141,10 @@ def _query(rng: random.Random) -> Step:
     sql = _windows(rng, "a.k" if looped else "")
     if looped:
         rows = f"SELECT a.k, q.* FROM {_LOOPED} CROSS JOIN LATERAL ({sql}) AS q"
-        return Step(_digest(rows), Kind.QUERY, tags=("looped",))
+        return Step(digest(rows), Kind.QUERY, tags=("looped",))
     if chance(rng, 25):
         return Step(f"{sql} ORDER BY id LIMIT {between(rng, 1, 30)}", Kind.QUERY, ordered=True, tags=("ordered",))
-    return Step(_digest(sql), Kind.QUERY)
-
-
-def _digest(sql: str) -> str:
-    return f"SELECT count(*), sum(hashtextextended(q::text, 0)) FROM ({sql}) AS q"
+    return Step(digest(sql), Kind.QUERY)
 
 
 def _windows(rng: random.Random, outer: str) -> str:
@@ -214,7 +211,7 @@ def _limited(rng: random.Random) -> Step:
     window = " ".join(filter(None, (partition, order.sql, frame)))
     rows = f"SELECT id, p, {', '.join(values)} FROM w{_conditions(rng)} WINDOW w1 AS ({window})"
     kept = [f"r {_COMPARISONS.pick(rng)} {between(rng, 0, 30)}", *(["p > 1"] if chance(rng, 20) else ())]
-    return Step(_digest(f"SELECT * FROM ({rows}) AS s{where(kept)}"), Kind.QUERY, tags=("limited",))
+    return Step(digest(f"SELECT * FROM ({rows}) AS s{where(kept)}"), Kind.QUERY, tags=("limited",))
 
 
 def _grouped(rng: random.Random) -> Step:
@@ -222,4 +219,4 @@ def _grouped(rng: random.Random) -> Step:
     key = pick(rng, ("p", "b", "v"))
     frame = f"{pick(rng, ('ROWS', 'GROUPS'))} BETWEEN {rng.randrange(4)} PRECEDING AND CURRENT ROW"
     values = f"sum(count(*)) OVER (ORDER BY {key} {frame}), rank() OVER (ORDER BY count(v){_DIRECTIONS.pick(rng)})"
-    return Step(_digest(f"SELECT {key}, {values} FROM w{_conditions(rng)} GROUP BY 1"), Kind.QUERY, tags=("grouped",))
+    return Step(digest(f"SELECT {key}, {values} FROM w{_conditions(rng)} GROUP BY 1"), Kind.QUERY, tags=("grouped",))

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, pick, some
 from fuzz.generators.generator import Generator, Scale
+from fuzz.generators.sql.digest import digest
 from fuzz.generators.sql.predicates import where
 from oracles.model.case import Case, Kind, Step
 
@@ -113,7 +114,7 @@ def _old_and_new(rng: random.Random, scene: _Scene) -> str:
     one, other = some(rng, scene.tables, 2)
     join = pick(rng, ("JOIN", "LEFT JOIN", "FULL JOIN"))
     rows = f"SELECT o.k, o.a, c.a AS b FROM {one} AS o {join} changed AS c ON c.k = o.k"
-    return f"WITH changed AS ({_update(rng, scene, one, other)}) {_digest(rows)}"
+    return f"WITH changed AS ({_update(rng, scene, one, other)}) {digest(rows)}"
 
 
 def _unread(rng: random.Random, scene: _Scene) -> str:
@@ -131,15 +132,11 @@ _CHANGES: Weighted[tuple[str, Callable[[random.Random, _Scene], str]]] = Weighte
 )
 
 
-def _digest(rows: str) -> str:
-    return f"SELECT count(*), sum(hashtextextended(q::text, 0)) FROM ({rows}) AS q"
-
-
 _OF_TWO = Weighted(
-    (35, _digest("SELECT k, a, t FROM {1}")),
-    (25, _digest("SELECT k, m.a, p.a AS b FROM {0} AS m LEFT JOIN {1} AS p USING (k)")),
-    (20, _digest("SELECT * FROM {0} UNION ALL SELECT * FROM {1}")),
-    (20, _digest("SELECT * FROM {0} EXCEPT SELECT * FROM {1}")),
+    (35, digest("SELECT k, a, t FROM {1}")),
+    (25, digest("SELECT k, m.a, p.a AS b FROM {0} AS m LEFT JOIN {1} AS p USING (k)")),
+    (20, digest("SELECT * FROM {0} UNION ALL SELECT * FROM {1}")),
+    (20, digest("SELECT * FROM {0} EXCEPT SELECT * FROM {1}")),
 )
 _UNREAD = Weighted(
     (30, "SELECT count(*) FROM {}"),
@@ -157,7 +154,7 @@ def _query(rng: random.Random, scene: _Scene) -> Step:
     else:
         join = pick(rng, ("JOIN", "LEFT JOIN", "FULL JOIN"))
         rows = f"SELECT r.k, r.a, o.t FROM {one} AS r {join} {other} AS o ON o.k = r.k{_where(rng, scene)}"
-    return Step(_digest(rows), Kind.QUERY, tags=("contents",))
+    return Step(digest(rows), Kind.QUERY, tags=("contents",))
 
 
 def _where(rng: random.Random, scene: _Scene) -> str:

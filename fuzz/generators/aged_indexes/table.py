@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
 from fuzz.generators.generator import Scale
 from fuzz.generators.sql import same_column
+from fuzz.generators.sql.digest import digest
 from fuzz.generators.sql.predicates import where
 from oracles.model.case import Kind, Step
 
@@ -153,20 +154,19 @@ def create(rng: random.Random, table: Table, scale: Scale) -> list[Step]:
 _COMPARED = ("id", "k", "t", "d", "f", "r", "a")
 _OTHERS = Weighted((55, 0), (35, 1), (10, 2))
 _DIRECTIONS = Weighted((60, ""), (30, " DESC"), (10, " NULLS FIRST"))
-_DIGEST = "SELECT count(*), sum(hashtextextended(q::text, 0)) FROM ({}) AS q"
 _PROBES = (
     "SELECT o.n, q.id FROM (VALUES ({value}), ({other}), (NULL)) AS o (n)"
     " LEFT JOIN LATERAL (SELECT id FROM t WHERE k = o.n ORDER BY id DESC LIMIT 3) AS q ON true"
 )
 _ORDERED = "SELECT {keys} FROM t{where} ORDER BY {order} LIMIT {limit}"
 _FORMS = Weighted(
-    (40, _DIGEST.format("SELECT {columns} FROM t{where}")),
+    (40, digest("SELECT {columns} FROM t{where}")),
     (20, _ORDERED),
     (8, "SELECT count(*), min(t), max(t), min(id), max(k) FROM t{where}"),
     (4, "SELECT min(k), max(k) FROM t"),
-    (8, _DIGEST.format("SELECT {column}, count(*) FROM t{where} GROUP BY 1")),
-    (12, _DIGEST.format(_PROBES)),
-    (8, _DIGEST.format("SELECT {columns} FROM t WHERE {column} IN (SELECT {column} FROM t{where})")),
+    (8, digest("SELECT {column}, count(*) FROM t{where} GROUP BY 1")),
+    (12, digest(_PROBES)),
+    (8, digest("SELECT {columns} FROM t WHERE {column} IN (SELECT {column} FROM t{where})")),
 )
 
 

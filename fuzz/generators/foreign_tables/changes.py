@@ -13,7 +13,7 @@ from fuzz.generators.choices import Weighted, between, chance, pick, some
 from fuzz.generators.foreign_tables.conditions import condition
 from fuzz.generators.foreign_tables.ctes import by_cte
 from fuzz.generators.foreign_tables.nested import nested_change
-from fuzz.generators.foreign_tables.queries import digest, ordered, query
+from fuzz.generators.foreign_tables.queries import ordered, query
 from fuzz.generators.foreign_tables.refusals import refused
 from fuzz.generators.foreign_tables.scene import (
     COLUMNS,
@@ -27,6 +27,7 @@ from fuzz.generators.foreign_tables.scene import (
     remote_of,
     values,
 )
+from fuzz.generators.sql.digest import digest
 from fuzz.generators.sql.predicates import where
 from oracles.model.case import Kind, Step
 

@@ -4,8 +4,8 @@ import random
 
 from fuzz.generators.choices import chance, pick
 from fuzz.generators.foreign_tables.conditions import condition
-from fuzz.generators.foreign_tables.queries import digest
 from fuzz.generators.foreign_tables.scene import COLUMNS, FRESH, NEAR, Relation, Scene, draw_target, values
+from fuzz.generators.sql.digest import digest
 from fuzz.generators.sql.predicates import where
 
 

@@ -11,6 +11,7 @@ from fuzz.generators.foreign_tables.conditions import condition, conditions_sent
 from fuzz.generators.foreign_tables.nested import nested
 from fuzz.generators.foreign_tables.own_objects import OWN_AGGREGATES, OWN_ORDERED
 from fuzz.generators.foreign_tables.scene import COLUMNS, COSTLY, LOG, NEAR, VOLATILE, Relation, Scene, sources
+from fuzz.generators.sql.digest import digest
 from fuzz.generators.sql.predicates import where
 from oracles.model.case import Kind, Step
 
@@ -61,11 +62,6 @@ _HAVING = (
 _DIRECTIONS = Weighted((60, ""), (20, " DESC"), (10, " NULLS FIRST"), (10, " DESC NULLS LAST"))
 _LOCKS = ("UPDATE", "SHARE", "NO KEY UPDATE", "KEY SHARE")
 _ALIASES = ("x", "y", "z")
-
-
-def digest(rows: str) -> str:
-    """Return a query of one row for the rows of another one."""
-    return f"SELECT count(*), sum(hashtextextended(q::text, 0)) FROM ({rows}) AS q"
 
 
 def query(rng: random.Random, scene: Scene) -> Step:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, Self
 
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
+from fuzz.generators.sql.digest import digest
 from fuzz.generators.sql.expressions import expression, leaf
 from fuzz.generators.sql.joins import Joined, join_tree
 from fuzz.generators.sql.predicates import predicate, where
@@ -250,7 +251,7 @@ def ended(rng: random.Random, select: Select) -> tuple[str, bool]:
         limit = f" LIMIT {between(rng, 1, 30)}" if select.rows > _SHOWN or chance(rng, 50) else ""
         offset = f" OFFSET {between(rng, 1, 20)}" if limit and chance(rng, 20) else ""
         return f"{sql} ORDER BY {order}{limit}{offset}", True
-    return f"SELECT count(*), sum(hashtextextended(q::text, 0)) FROM ({select.sql}) AS q", False
+    return digest(select.sql), False
 
 
 _DIRECTIONS = Weighted((60, ""), (25, " DESC"), (8, " NULLS FIRST"), (7, " DESC NULLS LAST"))

@@ -1,11 +1,9 @@
 """Forms of a query that is executed once for each row of a small relation `o (x)`, the driver."""
 
 import random
-from typing import Final
 
 from fuzz.generators.choices import pick
-
-DIGEST: Final = "(count(*), sum(hashtextextended(q::text, 0)))::text"  # of the rows q, in whatever order
+from fuzz.generators.sql.digest import DIGEST
 
 
 def digests(sql: str, driver: str) -> str:
