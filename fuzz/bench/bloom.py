@@ -15,9 +15,10 @@ from types import MappingProxyType
 from typing import Self
 
 from fuzz.bench.bench import UNDISTURBED, Bench, Connection, Mail, Point, Samples, connected
-from fuzz.bench.measurement import Node, explained_join, milliseconds
+from fuzz.bench.measurement import explained_join, milliseconds
 from fuzz.servers.arm import Arm
 from fuzz.servers.limits import memory_limited
+from oracles.explain.nodes import Node
 
 FLOOR = 1 << 20  # MB of work_mem, enough for a single batch at any scale
 

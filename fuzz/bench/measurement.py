@@ -6,12 +6,11 @@ pgbench is that of an arm's own build.
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
-from typing import Any
 
 from fuzz.bench.bench import BenchError, Connection
 from fuzz.errors import last_line
 from fuzz.servers.arm import Arm
+from oracles.explain.nodes import Node, nodes_of
 
 _ERROR = re.compile(r"^pgbench: error: (.*)", re.MULTILINE)
 TPS = re.compile(r"^tps = ([0-9.]+)", re.MULTILINE)
@@ -44,9 +43,6 @@ def transactions_a_second(
     return float(found[1])
 
 
-Node = Mapping[str, Any]
-
-
 def milliseconds(connection: Connection, query: str, seconds: float) -> float:
     """Return milliseconds per query: the mean of all runs within the time, at least one."""
     start, number = time.perf_counter(), 0
@@ -59,13 +55,7 @@ def milliseconds(connection: Connection, query: str, seconds: float) -> float:
 def explained_join(connection: Connection, query: str, label: str) -> Node:
     """Run a query and return its topmost hash join from EXPLAIN. Raises BenchError if it has none."""
     ((plans,),) = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {query}").fetchall()
-    join = next((node for node in _nodes(plans[0]["Plan"]) if node["Node Type"] == "Hash Join"), None)
+    join = next((node for node in nodes_of(plans[0]["Plan"]) if node["Node Type"] == "Hash Join"), None)
     if join is None:
         raise BenchError(f"the query of {label} was not executed as a hash join; choose another size")
     return join
-
-
-def _nodes(plan: Node) -> Iterator[Node]:
-    yield plan
-    for child in plan.get("Plans", ()):
-        yield from _nodes(child)

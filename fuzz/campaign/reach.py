@@ -9,12 +9,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from oracles.explain.figures import figures
+from oracles.explain.nodes import Node, nodes_of
 from oracles.model.feature import Feature, snake
-
-Node = Mapping[str, Any]
 
 EXPLAINED = "explained"
 
@@ -31,7 +29,7 @@ def reach(plan: Node, features: Sequence[Feature] = ()) -> Counter[str]:
     found = {EXPLAINED}
     if _ran(top) and top["Actual Rows"] > 0:
         found.add("rows")
-    nodes = list(_nodes(top))
+    nodes = list(nodes_of(top))
     if not any(node["Node Type"] in ("Gather", "Gather Merge") for node in nodes):  # loops would include processes
         found.update(name for node in nodes for name in _rescan_counters(node))
     for node in nodes:
@@ -42,12 +40,6 @@ def reach(plan: Node, features: Sequence[Feature] = ()) -> Counter[str]:
         found.update(name for name, holds in OF_NODE.get(node["Node Type"], ()) if holds(node))
         found.update(name for name, holds in ANY_NODE if holds(node))
     return Counter(found)
-
-
-def _nodes(node: Node) -> Iterator[Node]:
-    yield node
-    for child in node.get("Plans", ()):
-        yield from _nodes(child)
 
 
 def _ran(node: Node) -> bool:
@@ -105,7 +97,7 @@ def _by_partition(*kinds: str) -> Callable[[Node], bool]:
 
     def holds(node: Node) -> bool:
         return any(
-            member["Node Type"] in kinds and any(_PARTITION.search(scan.get("Alias", "")) for scan in _nodes(member))
+            member["Node Type"] in kinds and any(_PARTITION.search(scan.get("Alias", "")) for scan in nodes_of(member))
             for member in _members(node)
         )
 
@@ -133,7 +125,7 @@ def _is_parallel_hash(node: Node) -> bool:
 def _cuts_off_parallel_hash(limit: Node) -> bool:
     """Return whether LIMIT may end workers that share a hash table, because the leader has enough rows."""
     gathers = (child for child in limit.get("Plans", ()) if child.get("Workers Launched", 0) > 0)
-    return any(_is_parallel_hash(node) for top in gathers for node in _nodes(top) if node["Node Type"] == "Hash")
+    return any(_is_parallel_hash(node) for top in gathers for node in nodes_of(top) if node["Node Type"] == "Hash")
 
 
 _GROWN_BATCHES = _more("Hash Batches", "Original Hash Batches")

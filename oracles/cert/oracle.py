@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from oracles.cert.restrictions import DISTINCT, Restriction, restrictions
+from oracles.explain.nodes import Node, nodes_of
 from oracles.framework.canaries import query
 from oracles.framework.metamorphic import verdicts_of_arms
 from oracles.framework.relations import SIMPLE_PROTOCOL, ArmRuns
@@ -67,7 +68,6 @@ _HELPERS: Final = _APPENDS | {
 }
 _TABLE: Final = Step("CREATE TABLE canary AS SELECT n FROM generate_series(1, 4) AS n")  # views are not compared
 _WIDE, _NARROW = "pgduel_wide", "pgduel_narrow"  # begin the names of subplans, which must not hide tables of the case
-_Node = Mapping[str, Any]  # of a plan
 _ABOVE: Final = frozenset({"Aggregate", "Limit", "Unique"})  # node types on top of the scans and the join
 
 
@@ -157,7 +157,7 @@ class _Arm:
 
     def _broken(
         self, pairs_at: Mapping[int, tuple[Restriction, ...]], repetition: int = 0
-    ) -> Iterator[tuple[int, Restriction, _Node, _Node]]:
+    ) -> Iterator[tuple[int, Restriction, Node, Node]]:
         """Yield those of `_estimates` with more rows in the restricted query."""
         for position, pair, wide, narrow in self._estimates(pairs_at, repetition):
             if narrow["Plan Rows"] > _most(wide):
@@ -165,7 +165,7 @@ class _Arm:
 
     def _estimates(
         self, pairs_at: Mapping[int, tuple[Restriction, ...]], repetition: int = 0
-    ) -> Iterator[tuple[int, Restriction, _Node, _Node]]:
+    ) -> Iterator[tuple[int, Restriction, Node, Node]]:
         """Yield position, pair and both plans (wide, narrow) of each comparable pair."""
         guard = self.runs.observations[self._guard(pairs_at)].steps
         seen = self.runs.observations[self._run(pairs_at, repetition)].steps
@@ -235,14 +235,14 @@ def _sides(pair: Restriction) -> tuple[tuple[str, str], tuple[str, str]]:
     return (_WIDE, pair.wide), (_NARROW, pair.narrow)
 
 
-def _most(wide: _Node) -> int:
+def _most(wide: Node) -> int:
     """Return the expected rows of an unrestricted query, but at least the 1 of any scan."""
     return max(1, int(wide["Plan Rows"]))
 
 
-def scanned(node: _Node) -> frozenset[str]:
+def scanned(node: Node) -> frozenset[str]:
     """Return the names of the tables and partitions that a plan scans."""
-    return frozenset(each["Relation Name"] for each in _nodes(node) if "Relation Name" in each)
+    return frozenset(each["Relation Name"] for each in nodes_of(node) if "Relation Name" in each)
 
 
 def _any_row(tables: Sequence[str]) -> str:
@@ -251,14 +251,14 @@ def _any_row(tables: Sequence[str]) -> str:
     return " UNION ALL ".join(f'(SELECT 1 FROM ONLY "{name}" LIMIT 1)' for name in doubled)
 
 
-def is_simple(node: _Node) -> bool:
+def is_simple(node: Node) -> bool:
     """Return whether a plan consists of scans of one table, or of an inner join of two that are not partitioned.
 
     Nodes that make rows distinct may be above.
     """
     while node["Node Type"] in _ABOVE and len(node.get("Plans", ())) == 1:
         node = node["Plans"][0]
-    nodes = list(_nodes(node))
+    nodes = list(nodes_of(node))
     joins = [each for each in nodes if each["Node Type"] in _JOINS]
     known = all(each["Node Type"] in _SCANS | _JOINS | _HELPERS for each in nodes)
     inner = all(each.get("Join Type") == "Inner" for each in joins)
@@ -267,12 +267,6 @@ def is_simple(node: _Node) -> bool:
     return (
         known and inner and not gated and len(joins) <= most and not any("Subplan Name" in each for each in nodes[1:])
     )
-
-
-def _nodes(node: _Node) -> Iterator[_Node]:
-    yield node
-    for child in node.get("Plans", ()):
-        yield from _nodes(child)
 
 
 class Cert(Oracle):

@@ -100,6 +100,13 @@ def is_shared(table: Node) -> bool:
     return bool(table.get("Parallel Aware"))
 
 
+def nodes_of(top: Node) -> Iterator[Node]:
+    """Yield a node and all nodes below, each before those below it."""
+    yield top
+    for child in top.get("Plans", ()):
+        yield from nodes_of(child)
+
+
 def places(explained: Node) -> Iterator[LocatedNode]:
     """Yield all nodes of a plan, each before those below it. EXPLAIN (ANALYZE) executes a statement to its end."""
     yield from _below(LocatedNode(explained["Plan"], (), 1, 1, finished=True))
@@ -174,13 +181,10 @@ def plan_kinds(explained: Mapping[str, Any] | None) -> str:
 
     There are far fewer of these than shapes, so queries that show the same bug have one fingerprint.
     """
-    kinds = _kinds(explained["Plan"]) if explained and "Plan" in explained else {"unknown"}
-    return ", ".join(sorted(kinds))
-
-
-def _kinds(node: Mapping[str, Any]) -> set[str]:
-    below = (_kinds(child) for child in node.get("Plans", ()))
-    return {" ".join(_words(node))}.union(*below) - _INCIDENTAL
+    if not explained or "Plan" not in explained:
+        return "unknown"
+    kinds = {" ".join(_words(node)) for node in nodes_of(explained["Plan"])}
+    return ", ".join(sorted(kinds - _INCIDENTAL))
 
 
 def _shape(node: Mapping[str, Any]) -> str:

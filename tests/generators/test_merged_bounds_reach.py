@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Any
 
 import pytest
 
@@ -11,6 +10,7 @@ from fuzz.campaign.reach import EXPLAINED
 from fuzz.engines.seeded import case_of
 from fuzz.execution.executor import Executor
 from fuzz.generators.generator import Scale
+from oracles.explain.nodes import Node, nodes_of
 from oracles.model.case import Case, CaseId
 from oracles.model.observation import Run
 from tests.generators.census import SEED, Census
@@ -20,7 +20,6 @@ pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 CASES = 60
 _PARTITION = re.compile(r"(?:CREATE TABLE|ATTACH PARTITION) (r\d)_\d+ (?:PARTITION OF r\d )?(DEFAULT|FOR VALUES .*)$")
 _LEAF = re.compile(r"(r\d)_\d+(_\d+)?$")
-Node = dict[str, Any]
 
 
 def bounds_of(case: Case) -> dict[str, frozenset[str]]:
@@ -30,22 +29,16 @@ def bounds_of(case: Case) -> dict[str, frozenset[str]]:
     return {table: frozenset(bound for name, bound in found if name == table) for table, _ in found}
 
 
-def nodes(node: Node) -> Iterator[Node]:
-    yield node
-    for child in node.get("Plans", ()):
-        yield from nodes(child)
-
-
 def merged_joins(plan: Node, bounds: dict[str, frozenset[str]]) -> Iterator[str]:
     """Yield the properties of joins below an Append whose relations have different bounds."""
-    for append in nodes(plan):
+    for append in nodes_of(plan):
         if append["Node Type"] not in ("Append", "Merge Append"):
             continue
         for member in append.get("Plans", ()):
-            joins = [node for node in nodes(member) if "Join Type" in node]
+            joins = [node for node in nodes_of(member) if "Join Type" in node]
             leaves = [
                 (node["Alias"], *match.groups())
-                for node in nodes(member)
+                for node in nodes_of(member)
                 if (match := _LEAF.match(node.get("Relation Name", "")))
             ]
             tables = sorted({table for _, table, _ in leaves})
@@ -56,8 +49,8 @@ def merged_joins(plan: Node, bounds: dict[str, frozenset[str]]) -> Iterator[str]
             yield from (f"merged.{node['Join Type'].lower()}" for node in joins)
             yield from (f"merged.below.{below['Join Type'].lower()}" for below in joins[1:])
             yield from ("merged.levels" for *_, deeper in leaves if deeper)
-            yield from ("merged.aggregate" for node in nodes(member) if node["Node Type"] == "Aggregate")
-            yield from ("merged.parameterized" for node in nodes(member) if "Index Cond" in node)
+            yield from ("merged.aggregate" for node in nodes_of(member) if node["Node Type"] == "Aggregate")
+            yield from ("merged.parameterized" for node in nodes_of(member) if "Index Cond" in node)
 
 
 @pytest.fixture(scope="module")
