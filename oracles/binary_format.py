@@ -21,7 +21,7 @@ from oracles.framework.difference_text import ended, message_text, row_values, r
 from oracles.framework.metamorphic import verdicts_of_arms
 from oracles.model.case import Case, Kind
 from oracles.model.finding import Evidence, Finding
-from oracles.model.mode import Mode, Protocol
+from oracles.model.mode import BINARY, TEXT
 from oracles.model.observation import CaseObservation, Observation, Outcome, ResultColumn, Run
 from oracles.model.oracle import (
     Agree,
@@ -40,8 +40,6 @@ from oracles.model.oracle import (
 from oracles.model.sqlstate import UNDEFINED_FUNCTION
 
 READ_BACK: Final = Sample("read_back", 32)  # two runs, in which each query waits for its answer
-_TEXT: Final = Mode("text", protocol=Protocol.TEXT)
-_BINARY: Final = Mode("binary", protocol=Protocol.BINARY)
 
 # OIDs of types whose bytes may differ where the text does not.
 _SEVERAL_FORMS: Final = frozenset(
@@ -195,7 +193,7 @@ class BinaryFormat(Oracle):
 
 def _runs(case: Case, arm: str, repetition: int = 0) -> tuple[Run, ...]:
     """Return the runs of an arm in text and in binary format."""
-    return tuple(Run(arm, (*case.modes, mode), repetition=repetition) for mode in (_TEXT, _BINARY))
+    return tuple(Run(arm, (*case.modes, mode), repetition=repetition) for mode in (TEXT, BINARY))
 
 
 @dataclass(frozen=True, slots=True)

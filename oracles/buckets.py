@@ -32,7 +32,8 @@ from typing import ClassVar, Final
 from oracles.explain.hash_memory import allowance
 from oracles.explain.inconsistencies import Inconsistency, InconsistentFigures
 from oracles.explain.nodes import EXPLAINED, LocatedNode, Node, Span, is_shared, loops, places, power_of_two, rows
-from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
+from oracles.framework.canaries import canary_case, query
+from oracles.model.mode import HASH_ONLY
 from oracles.model.oracle import Canary
 
 BUCKETS: Final = "Hash Buckets"
@@ -49,7 +50,7 @@ _DEFAULT_MOST_WORKERS: Final = 2  # EXPLAIN (SETTINGS) omits settings with their
 
 _CANARY: Final = canary_case(
     query("SELECT flock.n, canary.name FROM flock LEFT JOIN canary ON canary.n = flock.n"),
-    modes=(AS_HASH_JOIN,),
+    modes=(HASH_ONLY,),
     samples=(EXPLAINED,),
 )
 

@@ -17,12 +17,11 @@ from oracles.framework.shared_runs import OTHER_PLANS
 from oracles.framework.verdicts import lost_session
 from oracles.model.case import Case, Kind
 from oracles.model.finding import Evidence, Finding
-from oracles.model.mode import Mode, Protocol, protocol_of
+from oracles.model.mode import CLOSED_EARLY, Mode, Protocol, protocol_of
 from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, NotApplicable, Unstable, Verdict
 
 _SYMPTOM: Final = "rows of a closed cursor that the whole query does not return"
-_MODE: Final = Mode("closed_early", protocol=Protocol.CLOSED_EARLY, changes_results=True)
 _READ_WHOLE: Final = Mode("read_whole", protocol=Protocol.EXTENDED)
 
 
@@ -118,7 +117,9 @@ class ClosedEarly(SampledPairwise):
 
     name: ClassVar[str] = "closed_early"
     canaries: ClassVar[tuple[Canary, ...]] = (
-        Canary("change_value", canary_case(query("SELECT n FROM canary"), modes=(_MODE,)), needs_another_arm=True),
+        Canary(
+            "change_value", canary_case(query("SELECT n FROM canary"), modes=(CLOSED_EARLY,)), needs_another_arm=True
+        ),
     )
     pair = _ClosedEarlyPair
 

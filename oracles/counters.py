@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Final
 from oracles.explain.figures import Figures, figures
 from oracles.explain.inconsistencies import Inconsistency, InconsistentFigures
 from oracles.explain.nodes import EXPLAINED, LocatedNode, Node, Span, loops, places, power_of_two, rows, total
-from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
+from oracles.framework.canaries import canary_case, query
+from oracles.model.mode import HASH_ONLY
 from oracles.model.oracle import Canary
 
 
@@ -131,7 +132,7 @@ IDENTITIES: Final = (
 
 _CANARY: Final = canary_case(
     query("SELECT canary.n, nest.name FROM canary LEFT JOIN nest ON canary.n = nest.n"),
-    modes=(AS_HASH_JOIN,),
+    modes=(HASH_ONLY,),
     samples=(EXPLAINED,),
 )
 

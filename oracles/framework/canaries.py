@@ -16,8 +16,6 @@ _SCENE: Final = (
     Step("CREATE TABLE nest (n integer, name text)"),
 )
 
-AS_HASH_JOIN: Final = Mode("hash_only", (("enable_mergejoin", "off"), ("enable_nestloop", "off")))
-
 
 def canary_case(*steps: Step, modes: tuple[Mode, ...] = (), samples: tuple[Sample, ...] = ()) -> Case:
     """Return a case over `canary` (n 1 to 4, name) and the empty table `nest` (same columns)."""

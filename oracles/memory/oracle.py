@@ -71,7 +71,7 @@ from oracles.explain.nodes import (
     rows,
     salted,
 )
-from oracles.framework.canaries import AS_HASH_JOIN, canary_case, query
+from oracles.framework.canaries import canary_case, query
 from oracles.framework.pairwise import REPETITIONS, Pair, SampledPairwise
 from oracles.framework.verdicts import lost_session
 from oracles.memory.batches import (
@@ -95,6 +95,7 @@ from oracles.memory.batches import (
 )
 from oracles.model.case import Case
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
+from oracles.model.mode import HASH_ONLY
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Sample, Unstable, Verdict
 
@@ -105,7 +106,7 @@ _MEMORY_FACTORS: Final = (9 / 8, 5 / 4)  # factors of work_mem, so small that mo
 
 _CANARY: Final = canary_case(
     query("SELECT canary.n, nest.name FROM canary LEFT JOIN nest ON canary.n = nest.n"),
-    modes=(AS_HASH_JOIN,),
+    modes=(HASH_ONLY,),
     samples=(EXPLAINED,),
 )
 
@@ -138,7 +139,7 @@ def _probe(excess: Excess) -> Variation:
 
 
 def _immense_probe(excess: Excess) -> Variation:
-    return Variation((AS_HASH_JOIN,), ((excess.step, _IMMENSE_JOIN),))
+    return Variation((HASH_ONLY,), ((excess.step, _IMMENSE_JOIN),))
 
 
 def _node_at(observed: CaseObservation, excess: Excess) -> Node:

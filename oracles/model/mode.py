@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 
 class Protocol(StrEnum):
@@ -31,6 +32,13 @@ class Mode:
     protocol: Protocol | None = None
     changes_results: bool = False  # it has other legal rows than the plain query (a cursor closed early)
     optional: bool = False  # an arm without these settings (they are a patch's own) ignores them
+
+
+# Modes of cases that oracles use, too
+HASH_ONLY: Final = Mode("hash_only", (("enable_mergejoin", "off"), ("enable_nestloop", "off")))
+CLOSED_EARLY: Final = Mode("closed_early", protocol=Protocol.CLOSED_EARLY, changes_results=True)
+BINARY: Final = Mode("binary", protocol=Protocol.BINARY)
+TEXT: Final = Mode("text", protocol=Protocol.TEXT)
 
 
 def settings_of(modes: Iterable[Mode]) -> dict[str, str]:

@@ -16,9 +16,8 @@ from oracles.explain.nodes import (
     plan_shape,
     planning_time,
 )
-from oracles.framework.canaries import AS_HASH_JOIN
 from oracles.model.case import Case, Kind, Step
-from oracles.model.mode import Mode, Protocol
+from oracles.model.mode import HASH_ONLY, Mode, Protocol
 from oracles.model.observation import CaseObservation, Outcome, ResultColumn, Run
 from tests.execution.conftest import PROTOCOLS, Observe, query
 
@@ -183,7 +182,7 @@ WIDE = "SELECT FROM generate_series(1, 999) a JOIN (SELECT repeat('x', 9 * g) FR
 
 
 def test_the_widest_tuple_of_hash_tables_is_measured(observe: Observe) -> None:
-    modes = (MEASURED, AS_HASH_JOIN)
+    modes = (MEASURED, HASH_ONLY)
     steps = [query(WIDE.format(f"generate_series(1, {n}) AS g")) for n in (100, 50)]
     widest, narrow, none = observe(*steps, query("SELECT"), modes=modes, explain=True).steps
     sizes = [step.plan[WIDEST_HASH_TUPLE] for step in (widest, narrow, none) if step.plan]
@@ -207,7 +206,7 @@ def test_the_widest_tuple_is_measured_in_parallel_workers(observe: Observe) -> N
         Step("ANALYZE wide"),
     )
     wide = query("SELECT count(b.t) FROM wide AS a JOIN wide AS b USING (g)")
-    (parallel,) = observe(wide, scene=scene, modes=(MEASURED, AS_HASH_JOIN, workers), explain=True).steps
+    (parallel,) = observe(wide, scene=scene, modes=(MEASURED, HASH_ONLY, workers), explain=True).steps
     assert parallel.plan is not None
     assert "Parallel" in plan_shape(parallel.plan)
     assert 1000 < parallel.plan[WIDEST_HASH_TUPLE] < 1100

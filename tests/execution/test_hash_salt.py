@@ -4,10 +4,9 @@ import pytest
 
 from fuzz.execution.messages import values_of
 from oracles.explain.nodes import Node, places, salted
-from oracles.framework.canaries import AS_HASH_JOIN
 from oracles.memory.batches import WRITTEN
 from oracles.model.case import Step
-from oracles.model.mode import Mode
+from oracles.model.mode import HASH_ONLY, Mode
 from oracles.model.observation import CaseObservation
 from tests.execution.conftest import Observe, query
 
@@ -41,7 +40,7 @@ def written(observed: CaseObservation) -> int:
 
 
 def test_salts_change_the_tuples_in_batches(observe: Observe) -> None:
-    modes = (AS_HASH_JOIN, SMALL, ALONE)
+    modes = (HASH_ONLY, SMALL, ALONE)
     blocks = [
         written(observe(JOIN, scene=WIDE, modes=(*modes, salted(salt)), explain=True)) for salt in (*SALTS, *SALTS)
     ]
@@ -51,7 +50,7 @@ def test_salts_change_the_tuples_in_batches(observe: Observe) -> None:
 
 @pytest.mark.parametrize("processes", [ALONE, WORKERS], ids=lambda mode: mode.name)
 def test_salts_do_not_change_rows(observe: Observe, processes: Mode) -> None:
-    modes = (AS_HASH_JOIN, SMALL, processes)
+    modes = (HASH_ONLY, SMALL, processes)
     plain, *others = (observe(JOIN, scene=WIDE, modes=(*modes, salted(salt))).steps for salt in SALTS)
     assert len(plain[0].rows) == 31
     assert all(other == plain for other in others)

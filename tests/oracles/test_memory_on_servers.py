@@ -14,12 +14,11 @@ from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.series import apply_series
 from oracles.explain.nodes import EXPLAINED, explained_runs, places, plans
-from oracles.framework.canaries import AS_HASH_JOIN
 from oracles.memory.batches import WRITTEN
 from oracles.memory.oracle import Memory, excesses
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
-from oracles.model.mode import Mode
+from oracles.model.mode import HASH_ONLY, Mode
 from oracles.model.oracle import Agree, Inconclusive, Unstable
 from tests.oracles.observed import assigned
 
@@ -45,7 +44,7 @@ CASE = Case(
     "wide",
     tuple(map(Step, SCENE)),
     tuple(Step(sql, Kind.QUERY) for sql in QUERIES),
-    (AS_HASH_JOIN, SMALL),
+    (HASH_ONLY, SMALL),
     samples=(EXPLAINED.name,),
 )
 
@@ -108,7 +107,7 @@ def joining(rows: int) -> str:
 
 def test_other_tuples_in_batches_are_no_finding(executor: Executor) -> None:
     queries = tuple(Step(joining(rows), Kind.QUERY) for rows in (2000, 2050, 2100))
-    case = Case("grown", tuple(map(Step, GROWING)), queries, (AS_HASH_JOIN, WRITERS), samples=(EXPLAINED.name,))
+    case = Case("grown", tuple(map(Step, GROWING)), queries, (HASH_ONLY, WRITERS), samples=(EXPLAINED.name,))
     master, patched = executor.observe(case, explained_runs(case, NAMES)).values()
     written = [excess for excess in excesses(master, patched, {}) if excess.figure == WRITTEN]
     assert written  # by chance, as both servers divide the tuples equally well
@@ -135,7 +134,7 @@ def test_buckets_beyond_memory_are_no_finding_in_a_query_with_a_parameter(execut
         "one_key",
         tuple(map(Step, ONE_KEY)),
         (Step(sql, Kind.QUERY, params=("1",)),),
-        (AS_HASH_JOIN, BUCKETS_EXCEED),
+        (HASH_ONLY, BUCKETS_EXCEED),
         samples=(EXPLAINED.name,),
     )
     names = ("master", "upstream")
@@ -153,7 +152,7 @@ def test_rows_that_a_filter_would_keep_out_of_batches_are_a_finding(executor: Ex
         "ANALYZE outside, inside",
     )
     join = Step("SELECT count(o.t), count(i.t) FROM outside AS o JOIN inside AS i USING (n)", Kind.QUERY)
-    case = Case("filter", tuple(map(Step, scene)), (join,), (AS_HASH_JOIN, SMALL), samples=(EXPLAINED.name,))
+    case = Case("filter", tuple(map(Step, scene)), (join,), (HASH_ONLY, SMALL), samples=(EXPLAINED.name,))
     verdicts = judge_case(executor, assigned((Memory(),), NAMES[::-1]), case).verdicts
     assert [verdict.origin.partition(" under")[0] for _, verdict in verdicts if isinstance(verdict, Finding)] == [
         WRITTEN

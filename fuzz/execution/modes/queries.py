@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from oracles.model import mode
 from oracles.model.feature import Feature, forced_settings
 from oracles.model.mode import Mode, Protocol
 
 PLAIN: Final = Mode("plain")
 
 # Plans
-HASH_ONLY: Final = Mode("hash_only", (("enable_mergejoin", "off"), ("enable_nestloop", "off")))
+HASH_ONLY: Final = mode.HASH_ONLY
 MERGE_ONLY: Final = Mode("merge_only", (("enable_hashjoin", "off"), ("enable_nestloop", "off")))
 LOOP_ONLY: Final = Mode("loop_only", (("enable_hashjoin", "off"), ("enable_mergejoin", "off")))
 NO_LOOPS: Final = Mode("no_loops", (("enable_nestloop", "off"),))
@@ -55,9 +56,9 @@ EXTENDED: Final = Mode("extended", protocol=Protocol.EXTENDED)
 GENERIC: Final = Mode("prepared_generic", (("plan_cache_mode", "force_generic_plan"),), Protocol.PREPARED)
 CUSTOM: Final = Mode("prepared_custom", (("plan_cache_mode", "force_custom_plan"),), Protocol.PREPARED)
 CURSOR: Final = Mode("cursor", protocol=Protocol.CURSOR)
-CLOSED_EARLY: Final = Mode("closed_early", protocol=Protocol.CLOSED_EARLY, changes_results=True)
-BINARY: Final = Mode("binary", protocol=Protocol.BINARY)
-TEXT: Final = Mode("text", protocol=Protocol.TEXT)
+CLOSED_EARLY: Final = mode.CLOSED_EARLY
+BINARY: Final = mode.BINARY
+TEXT: Final = mode.TEXT
 
 FORCED: Final = Mode("features_forced", optional=True)  # without settings, because arms have different features
 
