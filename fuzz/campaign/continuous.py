@@ -27,7 +27,7 @@ from fuzz.errors import CaseError
 from fuzz.servers.arm_options import ArmOptions
 
 RUN_MINUTES: Final = 60.0
-_PATIENCE: Final = 1.0  # seconds; `process_of` holds the lock for a moment
+_LOCK_TIMEOUT: Final = 1.0  # seconds; `process_of` holds the lock for a moment
 _PLAN: Final = ".plan.json"
 _PROCESS: Final = ".process"
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
@@ -102,7 +102,7 @@ def claimed(name: str) -> Iterator[None]:
     """Be the only process that runs this campaign, and the one that `stop` ends. Raises CaseError."""
     process = file_of(name, _PROCESS)
     try:
-        with FileLock(f"{process}.lock", timeout=_PATIENCE):
+        with FileLock(f"{process}.lock", timeout=_LOCK_TIMEOUT):
             if other := _runner_elsewhere(name):
                 raise CaseError(f"campaign {name} runs already: {other}; stop it there first")
             workdir.write(process, str(os.getpid()))

@@ -34,7 +34,7 @@ HTTP_ADDRESS: Final = "127.0.0.1:0"
 LOCAL: Final = "local"  # in place of an address: a cluster of its own on this machine
 _TICK: Final = 0.25  # seconds
 _POLL: Final = 0.01  # seconds between readings of the states of futures, which need no message
-_PATIENCE: Final = 30.0  # seconds in which the scheduler answers
+_ANSWER_TIMEOUT: Final = 30.0  # seconds in which the scheduler answers
 _END: Final = 20.0  # seconds in which workers stop their servers
 _AGAIN: Final = 20.0  # seconds between preparations of a worker that waits
 _EMPTY: Final = 600.0  # seconds without any worker after which the campaign ends
@@ -102,7 +102,7 @@ def connected(where: str, workers: int) -> Iterator[Any]:
                 )
             )
         try:
-            client = distributed.Client(cluster, timeout=_PATIENCE, set_as_default=False)
+            client = distributed.Client(cluster, timeout=_ANSWER_TIMEOUT, set_as_default=False)
         except (OSError, ValueError) as error:
             raise ServerError(
                 f"no Dask scheduler answers at {where} ({error}); start one, or give its address"
@@ -299,8 +299,8 @@ class DaskPool:
             raise OSError("the connection was lost")
         try:
             if future.status == "finished":
-                return future.result(timeout=_PATIENCE)
-            error = future.exception(timeout=_PATIENCE)
+                return future.result(timeout=_ANSWER_TIMEOUT)
+            error = future.exception(timeout=_ANSWER_TIMEOUT)
         except TimeoutError:  # the worker went away before it sent the result
             return None
         if type(error).__name__ != "KilledWorker":

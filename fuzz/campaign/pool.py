@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 Setup = Callable[[int, Event], AbstractContextManager[Callable[[Job], Result]]]
 
 _SPAWN = multiprocessing.get_context("spawn")
-_PATIENCE = 3.0  # seconds in which a worker may end by itself
+_EXIT_TIMEOUT = 3.0  # seconds in which a worker may end by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Pool(Generic[Job, Result]):
         for worker in self._workers:
             worker.pipe.close()
         for worker in self._workers:
-            worker.process.join(_PATIENCE)
+            worker.process.join(_EXIT_TIMEOUT)
             if worker.process.is_alive():
                 worker.process.kill()
                 worker.process.join()

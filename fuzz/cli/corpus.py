@@ -78,7 +78,7 @@ def run(
     """
     wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     kept = reproducers(corpus)
-    with _opened(wanted.with_referee(say)) as there:
+    with _opened(wanted.with_third_arm(say)) as there:
         found = []
         for entry in entries(kept, there.executor, there.arms):
             say(f"{entry.path}: {entry.remark}")

@@ -172,7 +172,7 @@ def new_plan(
         minutes,
         cases,
         stop_at_first,
-        arms.with_referee(say),
+        arms.with_third_arm(say),
         given,
         faults,
         files=(*files.values(), *judges),

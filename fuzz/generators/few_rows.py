@@ -11,7 +11,7 @@ from typing import ClassVar
 from fuzz.generators.choices import Stream, Weighted, another, begin, between
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.sql import tables
-from fuzz.generators.sql.columns import Word, vocabulary
+from fuzz.generators.sql.columns import ColumnTemplate, column_templates
 from fuzz.generators.sql.queries import query
 from fuzz.generators.sql.tables import Table, steps_of
 from oracles.model.case import Case
@@ -55,11 +55,11 @@ class FewRows(Generator):
 
 def _tables(rng: random.Random, scale: Scale) -> list[Table]:
     rows = [min(_ROWS.pick(rng), scale.rows) for _ in range(min(_TABLES.pick(rng), scale.relations))]
-    words = _words(rng, max(rows))
-    return [tables.draw_table(rng, f"r{n}", words, between(rng, 0, most), None) for n, most in enumerate(rows, 1)]
+    templates = _templates(rng, max(rows))
+    return [tables.draw_table(rng, f"r{n}", templates, between(rng, 0, most), None) for n, most in enumerate(rows, 1)]
 
 
-def _words(rng: random.Random, rows: int) -> tuple[Word, ...]:
-    """Return a vocabulary of small domains, without long text."""
-    words = (word for word in vocabulary(rng, rows) if word.name != "w1")
-    return tuple(word if word.serial else replace(word, domain=_DOMAINS.pick(rng)) for word in words)
+def _templates(rng: random.Random, rows: int) -> tuple[ColumnTemplate, ...]:
+    """Return column templates of small domains, without long text."""
+    templates = (each for each in column_templates(rng, rows) if each.name != "w1")
+    return tuple(each if each.serial else replace(each, domain=_DOMAINS.pick(rng)) for each in templates)

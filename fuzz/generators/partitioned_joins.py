@@ -6,7 +6,7 @@ from typing import ClassVar
 from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, some
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.sql import tables
-from fuzz.generators.sql.columns import Word, vocabulary
+from fuzz.generators.sql.columns import ColumnTemplate, column_templates
 from fuzz.generators.sql.partitions import Scheme, draw_scheme, vary
 from fuzz.generators.sql.queries import query
 from fuzz.generators.sql.tables import Table, steps_of
@@ -57,8 +57,8 @@ class PartitionedJoins(Generator):
 
 
 def _tables(rng: random.Random, scale: Scale) -> tuple[Table, ...]:
-    words = vocabulary(rng, scale.rows)
-    shared = _scheme(rng, words, scale)
+    templates = column_templates(rng, scale.rows)
+    shared = _scheme(rng, templates, scale)
     count = min(_TABLES.pick(rng), scale.relations)
     large = rng.randrange(count) if chance(rng, 50) else None
     drawn = []
@@ -68,9 +68,9 @@ def _tables(rng: random.Random, scale: Scale) -> tuple[Table, ...]:
         if choice == "varied":
             scheme[choice] = vary(rng, shared)
         if choice == "own":
-            scheme[choice] = _scheme(rng, words, scale)
+            scheme[choice] = _scheme(rng, templates, scale)
         rows = scale.rows * between(rng, 3, _LARGE) if n == large else _rows(rng, scale.rows)
-        drawn.append(tables.draw_table(rng, f"r{n + 1}", words, rows, scheme[choice]))
+        drawn.append(tables.draw_table(rng, f"r{n + 1}", templates, rows, scheme[choice]))
     return tuple(drawn)
 
 
@@ -80,6 +80,6 @@ def _rows(rng: random.Random, most: int) -> int:
     return between(rng, most // 4, most)
 
 
-def _scheme(rng: random.Random, words: tuple[Word, ...], scale: Scale) -> Scheme:
-    chosen = some(rng, [word for word in words if word.name != "w1"], 2)
-    return draw_scheme(rng, tuple(word.key for word in chosen), max(2, scale.partitions))
+def _scheme(rng: random.Random, templates: tuple[ColumnTemplate, ...], scale: Scale) -> Scheme:
+    chosen = some(rng, [template for template in templates if template.name != "w1"], 2)
+    return draw_scheme(rng, tuple(template.key for template in chosen), max(2, scale.partitions))

@@ -116,7 +116,7 @@ class Service:
     def _open(self, options: Mapping[str, Any], directory: str) -> list[tuple[str, str, str]]:
         if not workdir.IS_CHECKOUT:  # in a checkout, the launcher installs programs
             packages.require_programs()
-        wanted = _arm_options(options).with_referee(self._report)
+        wanted = _arm_options(options).with_third_arm(self._report)
         timeout = _seconds(options["timeout"])
         specs = wanted.specs(self._report)
         same = wanted.same_build_wanted

@@ -104,8 +104,8 @@ class ArmOptions:
                 words += [word for text in ([value] if isinstance(value, str) else value) for word in (option, text)]
         return "".join(f" {shlex.quote(word)}" for word in words)
 
-    def with_referee(self, report: Report) -> "ArmOptions":
-        """Return all shipped arms if none is named: upstream is the third arm of a majority, if memory allows.
+    def with_third_arm(self, report: Report) -> "ArmOptions":
+        """Return all shipped arms if none is named, with upstream as third arm of a majority if memory allows.
 
         Raises SourceError.
         """

@@ -13,7 +13,7 @@ from fuzz.generators import loopback
 from fuzz.generators.choices import Weighted, between, chance, pick, some
 from fuzz.generators.generator import Scale
 from fuzz.generators.sql import tables
-from fuzz.generators.sql.columns import Content, vocabulary
+from fuzz.generators.sql.columns import Content, column_templates
 from fuzz.generators.sql.partitions import draw_scheme
 from fuzz.generators.sql.scope import Column
 from fuzz.generators.sql.sqltypes import TEXT
@@ -80,13 +80,14 @@ def draw_remote(rng: random.Random, name: str, scale: Scale) -> RemoteRelation:
     times = _TIMES.pick(rng)
     most = _BYTES * fillfactor // 100 // (width + 120)
     rows = rng.randrange(3) if chance(rng, 5) else between(rng, max(1, scale.rows * times // 4), scale.rows * times)
-    number, *others = vocabulary(rng, min(rows, most) or 1)
-    words = (number, *(replace(word, percent=100) for word in some(rng, [w for w in others if w.name != "w1"], 3)))
+    number, *others = column_templates(rng, min(rows, most) or 1)
+    chosen = some(rng, [template for template in others if template.name != "w1"], 3)
+    templates = (number, *(replace(template, percent=100) for template in chosen))
     scheme = None
     if kind is RelationKind.PARTITIONED:
-        scheme = draw_scheme(rng, tuple(word.key for word in words[:2]), max(2, min(scale.partitions, 8)))
+        scheme = draw_scheme(rng, tuple(template.key for template in templates[:2]), max(2, min(scale.partitions, 8)))
     holder = f"{name}_base" if kind in (RelationKind.MATERIALIZED, RelationKind.VIEW, RelationKind.FOREIGN) else name
-    table = tables.draw_table(rng, holder, words, min(rows, most), scheme)
+    table = tables.draw_table(rng, holder, templates, min(rows, most), scheme)
     contents = (*table.contents, _padding(width)) if width else table.contents
     table = replace(table, contents=contents, primary=(), edges=0)  # rows may be inserted twice
     if kind is RelationKind.INHERITED:

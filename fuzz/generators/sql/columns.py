@@ -1,4 +1,4 @@
-"""Columns and their data: the vocabulary of a case, and distributions of integers over a table's rows."""
+"""Columns and their data: the column templates of a case, and distributions of integers over a table's rows."""
 
 import random
 from collections.abc import Callable
@@ -21,7 +21,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class ColumnTemplate:
     """A column name and its meaning in one case. All tables use it with one type family and one domain."""
 
     name: str
@@ -32,7 +32,7 @@ class Word:
 
     @property
     def key(self) -> Column:
-        """Return the word as a column for partition schemes."""
+        """Return the template as a column for partition schemes."""
         return Column(f"@{self.name}", self.name, self.type, 1, max(2, self.domain))
 
 
@@ -45,40 +45,40 @@ class Content:
     unique: bool
 
 
-def vocabulary(rng: random.Random, rows: int) -> tuple[Word, ...]:
-    """Return the column names that tables of a case may use."""
+def column_templates(rng: random.Random, rows: int) -> tuple[ColumnTemplate, ...]:
+    """Return a template of each column that tables of a case may have."""
 
-    def word(name: str, family: str, percent: int) -> Word:
-        return Word(name, pick(rng, FAMILIES[family]), _DOMAINS.pick(rng), percent)
+    def template(name: str, family: str, percent: int) -> ColumnTemplate:
+        return ColumnTemplate(name, pick(rng, FAMILIES[family]), _DOMAINS.pick(rng), percent)
 
     return (
-        Word("i1", pick(rng, FAMILIES["int"]), rows, 100, serial=True),
-        word("i2", "int", 100),
-        word("i3", "int", 60),
-        word("t1", "text", 60),
-        word("t2", "text", 25),
-        word("d1", "date", 30),
-        word("n1", "numeric", 35),
-        word("u1", "uuid", 15),
-        word("b1", "bool", 20),
-        Word("w1", TEXT, rows, 85),
+        ColumnTemplate("i1", pick(rng, FAMILIES["int"]), rows, 100, serial=True),
+        template("i2", "int", 100),
+        template("i3", "int", 60),
+        template("t1", "text", 60),
+        template("t2", "text", 25),
+        template("d1", "date", 30),
+        template("n1", "numeric", 35),
+        template("u1", "uuid", 15),
+        template("b1", "bool", 20),
+        ColumnTemplate("w1", TEXT, rows, 85),
     )
 
 
-def content(rng: random.Random, word: Word, rows: int, *, exact: bool) -> Content:
-    """Return a column for a table of `rows` rows; with `exact`, it has the word's own type."""
-    if word.name == "w1":
+def content(rng: random.Random, template: ColumnTemplate, rows: int, *, exact: bool) -> Content:
+    """Return a column for a table of `rows` rows; with `exact`, it has the template's own type."""
+    if template.name == "w1":
         return _wide(rng, rows)
-    type_ = word.type if exact or chance(rng, 85) else pick(rng, FAMILIES[word.type.family])
-    spread = _SERIAL.pick(rng)(rng, rows, rows) if word.serial else _SPREADS.pick(rng)(rng, rows, word.domain)
-    unique = word.serial and spread.fan == 1
-    sql, nullable = spread.sql, chance(rng, 15 if word.serial else 40)
+    type_ = template.type if exact or chance(rng, 85) else pick(rng, FAMILIES[template.type.family])
+    spread = _SERIAL.pick(rng)(rng, rows, rows) if template.serial else _SPREADS.pick(rng)(rng, rows, template.domain)
+    unique = template.serial and spread.fan == 1
+    sql, nullable = spread.sql, chance(rng, 15 if template.serial else 40)
     if nullable:
         nth = pick(rng, (11, 4, 29, 2, 1))
         sql = "NULL::int4" if nth == 1 else f"CASE WHEN g % {nth} <> {nth - 1} THEN {sql} END"
-    domain = 2 if type_.family == "bool" else max(word.domain, 2)
+    domain = 2 if type_.family == "bool" else max(template.domain, 2)
     fan = max(spread.fan, rows // 2 + 1) if type_.family == "bool" else spread.fan
-    column = Column(f"@{word.name}", word.name, type_, fan, domain, nullable=nullable)
+    column = Column(f"@{template.name}", template.name, type_, fan, domain, nullable=nullable)
     return Content(column, type_.embed(sql), unique and not nullable)
 
 

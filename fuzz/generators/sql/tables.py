@@ -1,4 +1,4 @@
-"""Random tables over the vocabulary of a case, and the steps that create, load, index, change and analyze them.
+"""Random tables over the column templates of a case, and the steps that create, load, index, change and analyze them.
 
 The order of these steps may leave statistics stale.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
 from fuzz.generators.sql import tables
-from fuzz.generators.sql.columns import Content, Word, content
+from fuzz.generators.sql.columns import ColumnTemplate, Content, content
 from fuzz.generators.sql.partitions import Scheme, attached
 from fuzz.generators.sql.predicates import predicate
 from fuzz.generators.sql.scope import Column, RowSource, Scope
@@ -62,13 +62,15 @@ class Table:
         )
 
 
-def draw_table(rng: random.Random, name: str, words: tuple[Word, ...], rows: int, scheme: Scheme | None) -> Table:
+def draw_table(
+    rng: random.Random, name: str, templates: tuple[ColumnTemplate, ...], rows: int, scheme: Scheme | None
+) -> Table:
     """Return a table with the columns that the scheme needs, and random others."""
     needed = "".join(key.sql for key in scheme.all_keys) if scheme else ""
     contents = tuple(
-        content(rng, word, rows, exact=f"@{word.name}" in needed)
-        for word in words
-        if f"@{word.name}" in needed or chance(rng, word.percent)
+        content(rng, template, rows, exact=f"@{template.name}" in needed)
+        for template in templates
+        if f"@{template.name}" in needed or chance(rng, template.percent)
     )
     edges = between(rng, 1, _EDGES) if chance(rng, 60) else 0
     return Table(name, shuffled(rng, contents), rows, scheme, _primary(rng, contents, scheme), edges)
