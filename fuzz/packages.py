@@ -177,5 +177,5 @@ def run_logged(command: list[str], log: Path) -> int:
 def last_line(log: Path) -> str:
     """Return the last error in a log, or its last line."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    complaints = [line for line in lines if line.lower().startswith(("e:", "error"))]
-    return (complaints or lines or ["no message"])[-1]
+    errors = [line for line in lines if line.lower().startswith(("e:", "error"))]
+    return (errors or lines or ["no message"])[-1]

@@ -186,8 +186,8 @@ RETRIED_SHARE = 0.10  # maximal share of canaries that were found only in a late
 ENOUGH = 20  # minimal number of cases or canaries, for a share
 
 
-def complaints(counters: Counters, canaries: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the defects of a campaign, one line each; empty if its result can be trusted.
+def failed_checks(counters: Counters, canaries: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the failed health checks of a campaign, one line each; empty if its result can be trusted.
 
     `canaries` has the form of `canaries.counts`.
     """

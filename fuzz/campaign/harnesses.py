@@ -85,7 +85,7 @@ class HarnessCampaign:
         """Store a failure, delete libFuzzer's file of its input, then look for a smaller input."""
         origin = f"{harness}: {failure.origin}"
         finding = Finding(
-            NAME, (self.arm, self.arm), origin, None, f"{harness}: {failure.complaint}", "no complaint", failure.report
+            NAME, (self.arm, self.arm), origin, None, f"{harness}: {failure.message}", "no complaint", failure.report
         )
         path = self.store.directory / f"{finding.fingerprint}.input"
         shown_by = f"{harness}/{input_name(failure.data)}"

@@ -83,11 +83,11 @@ def run(
         for entry in entries(kept, there.executor, there.arms):
             say(f"{entry.path}: {entry.remark}")
             found.append(entry)
-    complaints = {str(entry.path): entry.complaint for entry in found if entry.complaint}
+    deviations = {str(entry.path): entry.deviation for entry in found if entry.deviation}
     mended = [str(entry.path) for entry in found if entry.fixed_upstream]
-    say(f"{len(found)} reproducers, {len(complaints)} not as expected, {len(mended)} fixed upstream")
-    write_json(json_file, {"reproducers": len(found), "complaints": complaints, "fixed_upstream": mended})
-    raise typer.Exit(1 if complaints else 0)
+    say(f"{len(found)} reproducers, {len(deviations)} not as expected, {len(mended)} fixed upstream")
+    write_json(json_file, {"reproducers": len(found), "complaints": deviations, "fixed_upstream": mended})
+    raise typer.Exit(1 if deviations else 0)
 
 
 @corpora.command()

@@ -200,7 +200,7 @@ def _json(results: Sequence[HarnessResult], findings: Sequence[HarnessFinding], 
 
 
 def _replay(name: str, program: Path, file: Path, json_file: Path | None) -> int:
-    """Run a harness on one input, print its complaint, and return the exit status."""
+    """Run a harness on one input, print its message, and return the exit status."""
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -209,7 +209,7 @@ def _replay(name: str, program: Path, file: Path, json_file: Path | None) -> int
     if failure is None:
         say(f"{name} passes.")
     else:
-        say(f"{name}: {failure.complaint}")
+        say(f"{name}: {failure.message}")
         say(f"  origin: {failure.origin}")
     write_json(json_file, {"fails": failure is not None, "origin": failure.origin if failure else ""})
     return 0 if failure is None else 1

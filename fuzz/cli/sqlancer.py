@@ -75,4 +75,4 @@ def _round(external: ExternalRun, path: str, oracle: str) -> None:
         external.counts["reports"] += 1
         case = case_of(log, external.target)
         if not external.judge(case, f"sqlancer --random-seed {log.seed} --oracle {oracle}"):
-            external.shown.say(f"not confirmed, seed {log.seed}: {' '.join(log.complaint.split())[:160]}")
+            external.shown.say(f"not confirmed, seed {log.seed}: {' '.join(log.error.split())[:160]}")

@@ -220,8 +220,8 @@ class CaseRun:
         yield from self._await_replies(session)
         answers = dict(zip(queries, session.take_replies(), strict=True))
         self._keep_errors([answers[name] for name in ("digests", "roles", "clear") if name in answers])
-        failed = any(_complaint(answers[name]) for name in ("roles", "clear") if name in answers)
-        self._schema_remains = _complaint(answers["clear"]) is not None
+        failed = any(_error(answers[name]) for name in ("roles", "clear") if name in answers)
+        self._schema_remains = _error(answers["clear"]) is not None
         # clear() returns whether objects remain elsewhere.
         self._cleared = not failed and residue.table(answers["clear"]) == [["f"]]
         if "types" in answers:
@@ -235,15 +235,15 @@ class CaseRun:
             self._seen,
             steps=self._reader.observations(self._steps),
             digests=residue.pairs(answers["digests"]),
-            digested=not _complaint(answers["digests"]),
+            digested=not _error(answers["digests"]),
             reach=residue.counters(answers["counters"]) if "counters" in answers else {},
         )
 
     def _require(self, reply: Reply, what: str) -> None:
-        if complaint := _complaint(reply):
-            if complaint.sqlstate == DISK_FULL:
+        if error := _error(reply):
+            if error.sqlstate == DISK_FULL:
                 raise self._worker_db.no_room()
-            raise ServerError(f"arm {self._worker_db.arm} cannot {what}: {complaint.text}")
+            raise ServerError(f"arm {self._worker_db.arm} cannot {what}: {error.text}")
 
     def _types_query(self) -> bytes:
         oids = ", ".join(map(str, self._reader.unknown_types(self._steps)))
@@ -314,7 +314,7 @@ def _drop_roles(case: Case) -> bytes:
     return messages.query(f"SELECT pgduel_tools.drop_roles('{{{','.join(made)}}}')") if made else b""
 
 
-def _complaint(reply: Reply) -> Message | None:
+def _error(reply: Reply) -> Message | None:
     """Return the error in a reply, or None."""
     return next(map(messages.message_of, _errors(reply)), None)
 

@@ -126,7 +126,7 @@ class CampaignReport:
         if caught < planted:
             found.append(f"{planted - caught} of {planted} planted bugs were not found")
         if self.of_cases:
-            found += self.summary.complaints
+            found += self.summary.failed_checks
         return tuple(found)
 
     @property

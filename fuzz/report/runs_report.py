@@ -9,7 +9,7 @@ from typing import Final
 from fuzz import workdir
 from fuzz.campaign.bug_history import BugHistory, BugStatus, CampaignRun, history
 from fuzz.campaign.continuous import kept_plan, runs_of
-from fuzz.campaign.counters import Counters, ProgressPoint, complaints, sample_of
+from fuzz.campaign.counters import Counters, ProgressPoint, failed_checks, sample_of
 from fuzz.campaign.database import home
 from fuzz.campaign.disk import directory_of
 from fuzz.campaign.plan import Plan
@@ -110,7 +110,7 @@ def _report(plan: Plan, runs: Sequence[CampaignRun], sums: _Sums, last: Campaign
         findings=[each for bug in reversed(found) for each in bug.findings],
         unreached=last.summary.unreached,
         not_compared=last.summary.not_compared,
-        complaints=complaints(sums.counters, sums.canaries),
+        failed_checks=failed_checks(sums.counters, sums.canaries),
         parts={},
         known=plan.known,
         left_out=last.summary.left_out,

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from fuzz import documents, workdir
 from fuzz.campaign.campaign import REDUCTIONS
-from fuzz.campaign.counters import NO_PLANS, Counters, Plans, complaints, nested
+from fuzz.campaign.counters import NO_PLANS, Counters, Plans, failed_checks, nested
 from fuzz.campaign.harnesses import NAME as HARNESS
 from fuzz.campaign.known import KnownFault, fault_of
 from fuzz.campaign.stop import INTERRUPTED
@@ -40,7 +40,7 @@ class Summary:
     findings: Sequence[StoredFinding]
     unreached: Sequence[str]  # branches of a feature that an arm has
     not_compared: Sequence[str]  # a line for each arm that an oracle does not compare
-    complaints: Sequence[str]  # failed health checks
+    failed_checks: Sequence[str]  # of its health, one line each
     parts: Mapping[str, int]  # source → number of parts that it replays whole, if any
     newer_bases: Sequence[str] = ()  # a line for each newer base and each moved patch
     known: Sequence[KnownFault] = ()
@@ -57,7 +57,7 @@ class Summary:
         """Return the result in one sentence."""
         findings = self.new_findings
         if not findings:
-            trust = "but this run proves little" if self.complaints else "and all health checks passed"
+            trust = "but this run proves little" if self.failed_checks else "and all health checks passed"
             return f"No {'new ' if self.findings else ''}finding, {trust}."
         shared = sum(found.finding.shown_by_all for found in findings)
         distinct = len(bugs(findings))
@@ -70,7 +70,7 @@ class Summary:
         """Return 1 if there are new findings, 2 if the result cannot be trusted, else 0."""
         if self.new_findings:
             return 1
-        return 2 if self.complaints else 0
+        return 2 if self.failed_checks else 0
 
     def to_json(self) -> dict[str, Any]:
         """Return the data for `--json`."""
@@ -102,7 +102,7 @@ class Summary:
             "reasons": nested(counters.reasons),
             "not_compared": list(self.not_compared),
             "left_out": dict(self.left_out),
-            "complaints": list(self.complaints),
+            "complaints": list(self.failed_checks),
             "newer_bases": list(self.newer_bases),
         }
 
@@ -169,7 +169,7 @@ def summary_of(store: Store, missed: str = "", parts: Mapping[str, int] | None =
         findings=store.findings(),
         unreached=[branch for feature in store.features for branch in feature.expected if not counters.reach[branch]],
         not_compared=store.not_compared,
-        complaints=() if HARNESS in plan.generators else complaints(counters, canaries),  # it plants no bugs
+        failed_checks=() if HARNESS in plan.generators else failed_checks(counters, canaries),  # it plants no bugs
         parts=parts or {},
         known=plan.known,
         left_out=plan.left_out,
@@ -231,10 +231,10 @@ def _known_line(fault: KnownFault, cases: int) -> str:
 
 def _print_verdict(console: Console, summary: Summary) -> None:
     """Print the conclusion, the failed health checks, and the numbers of cases, statements and planted bugs."""
-    style = "bold red" if summary.new_findings else "bold yellow" if summary.complaints else "bold green"
+    style = "bold red" if summary.new_findings else "bold yellow" if summary.failed_checks else "bold green"
     console.say(summary.conclusion, style)
-    for complaint in summary.complaints:
-        console.say(f"health check failed: {complaint}", "bold yellow")
+    for line in summary.failed_checks:
+        console.say(f"health check failed: {line}", "bold yellow")
     for line in summary.newer_bases:
         console.say(line)
     counters, planted = summary.counters, summary.canaries

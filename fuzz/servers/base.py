@@ -105,18 +105,18 @@ def _extract(archive: Path, directory: Path) -> None:
     decompress = next(opening for suffix, opening in _ARCHIVES.items() if archive.name.endswith(suffix))
     command = ["tar", "-xf", "-", "-C", str(directory), "--no-same-owner"]
     damage = ""
-    with tempfile.TemporaryFile() as complaints:
-        tar = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=complaints)
+    with tempfile.TemporaryFile() as messages:
+        tar = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=messages)
         try:
             with tar, decompress(archive, "rb") as content:
-                shutil.copyfileobj(content, tar.stdin or complaints, _BUFFER)
+                shutil.copyfileobj(content, tar.stdin or messages, _BUFFER)
         except BrokenPipeError:
             pass  # tar ended, and its message has the reason
         except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
             damage = str(error)
-        complaints.seek(0)
+        messages.seek(0)
         if damage or tar.returncode:
-            raise SourceError(f"cannot unpack {archive}: {damage or first_line(complaints.read().decode())}")
+            raise SourceError(f"cannot unpack {archive}: {damage or first_line(messages.read().decode())}")
 
 
 def _checked(name: str, tree: str, sha256: str = "") -> Base:

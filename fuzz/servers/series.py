@@ -22,7 +22,7 @@ _PLAN_NEUTRAL = re.compile(rb"^plan-neutral:\s*yes\s*$", re.IGNORECASE | re.MULT
 _CRLF = b"\r\n"
 _NO_DIFF = "No valid patches in input"  # git's words
 _CONTEXT = 1  # lines of context that must fit before and after each change, if others have moved
-_COMPLAINT = re.compile(r"^(?:error|fatal): (?P<text>.+)$", re.MULTILINE)
+_ERROR = re.compile(r"^(?:error|fatal): (?P<text>.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +176,13 @@ def applied(tree: str, series: Series) -> Applied:
     trees, moved = [tree], []
     with git.temporary_index(tree) as index:
         for patch in series.patches:
-            complaint = _apply(index, patch)
-            if complaint and _CRLF in patch.content:  # as `git am`, which removes what mail programs have added
-                complaint = _apply(index, replace(patch, content=patch.content.replace(_CRLF, b"\n")))
-            if complaint and series.made_for and not _apply(index, patch, f"-C{_CONTEXT}"):
+            error = _apply(index, patch)
+            if error and _CRLF in patch.content:  # as `git am`, which removes what mail programs have added
+                error = _apply(index, replace(patch, content=patch.content.replace(_CRLF, b"\n")))
+            if error and series.made_for and not _apply(index, patch, f"-C{_CONTEXT}"):
                 moved.append(patch.name)
-            elif complaint:
-                raise SourceError(_why(patch, complaint, series.made_for))
+            elif error:
+                raise SourceError(_why(patch, error, series.made_for))
             trees.append(git.write_tree(index))
     return Applied(tuple(trees), tuple(moved))
 
@@ -196,18 +196,18 @@ def _apply(index: Path, patch: Patch, *options: str) -> str:
     return (done.stderr.decode(errors="replace") or "error: git apply failed") if done.returncode else ""
 
 
-def _why(patch: Patch, complaint: str, made_for: str) -> str:
+def _why(patch: Patch, error: str, made_for: str) -> str:
     """Return the reason for a patch that does not apply. git names the line of a hunk; this adds the hunk's number."""
     advice = f"it was made for {made_for}, so rebase it" if made_for else "check that the series was made for this base"
-    if _NO_DIFF in complaint:
+    if _NO_DIFF in error:
         return f"{patch.name} is no patch; give files of git format-patch or diff -u"
-    failed = _FAILED.search(complaint)
+    failed = _FAILED.search(error)
     if failed:
         hunk = _hunk_at(patch, failed["file"], int(failed["line"]))
         where = f"{failed['file']}, {hunk} at line {failed['line']}"
         return f"patch {patch.name} does not apply: {where}; {advice}"
-    text = _COMPLAINT.search(complaint)
-    return f"patch {patch.name} does not apply: {text['text'] if text else complaint.strip()}" + (
+    text = _ERROR.search(error)
+    return f"patch {patch.name} does not apply: {text['text'] if text else error.strip()}" + (
         f"; {advice}" if made_for else ""
     )
 

@@ -45,12 +45,12 @@ class Entry:
     @property
     def remark(self) -> str:
         """Return the state of the entry in a few words."""
-        return self.complaint or (
+        return self.deviation or (
             f"fixed upstream: {self.newer} does not show it" if self.fixed_upstream else "as expected"
         )
 
     @property
-    def complaint(self) -> str:
+    def deviation(self) -> str:
         """Return the deviation from the expected findings, or an empty string."""
         others = [finding for finding in self.findings if not finding.shown_by_all]
         if others:

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from fuzz.campaign.counters import NOT_EXECUTED, Counters, Plans, complaints
+from fuzz.campaign.counters import NOT_EXECUTED, Counters, Plans, failed_checks
 from fuzz.execution.judging import JudgedCase
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
@@ -93,22 +93,22 @@ def _counters(**counters: Counter[Any]) -> Counters:
 
 
 def test_a_sound_campaign_passes() -> None:
-    assert complaints(_counters(), CANARIES) == ()
+    assert failed_checks(_counters(), CANARIES) == ()
 
 
 def test_no_statement_compared() -> None:
-    assert complaints(_counters(judged=Counter()), CANARIES) == ("no statement was compared",)
+    assert failed_checks(_counters(judged=Counter()), CANARIES) == ("no statement was compared",)
 
 
 def test_too_many_canaries_were_retried() -> None:
-    (line,) = complaints(_counters(), {**CANARIES, "retried": 6})
+    (line,) = failed_checks(_counters(), {**CANARIES, "retried": 6})
     assert line == "6 of 50 planted bugs were found only when planted again, at most 10% may"
 
 
 def test_too_many_statements_failed() -> None:
-    (line,) = complaints(_counters(valid=Counter(joins=960)), CANARIES)
+    (line,) = failed_checks(_counters(valid=Counter(joins=960)), CANARIES)
     assert line.startswith("joins: only 96.0% of the statements succeeded")
-    assert complaints(_counters(valid=Counter(joins=970)), CANARIES) == ()
+    assert failed_checks(_counters(valid=Counter(joins=970)), CANARIES) == ()
 
 
 def _undecided(oracle: str, kind: str, statements: int, cases: int) -> Counters:
@@ -121,19 +121,19 @@ def _undecided(oracle: str, kind: str, statements: int, cases: int) -> Counters:
 
 
 def test_an_oracle_that_could_not_judge() -> None:
-    (line,) = complaints(_undecided("leak", "inconclusive", 16, cases=20), CANARIES)
+    (line,) = failed_checks(_undecided("leak", "inconclusive", 16, cases=20), CANARIES)
     assert line == "leak on joins: 21% of the statements were inconclusive"
-    assert complaints(_undecided("leak", "inconclusive", 15, cases=20), CANARIES) == ()
+    assert failed_checks(_undecided("leak", "inconclusive", 15, cases=20), CANARIES) == ()
 
 
 def test_an_oracle_with_mostly_doubts() -> None:
-    (line,) = complaints(_undecided("plan", "unstable", 90, cases=20), CANARIES)
+    (line,) = failed_checks(_undecided("plan", "unstable", 90, cases=20), CANARIES)
     assert line == "plan on joins: 60% of the statements were unstable"
-    assert complaints(_undecided("plan", "unstable", 60, cases=20), CANARIES) == ()
+    assert failed_checks(_undecided("plan", "unstable", 60, cases=20), CANARIES) == ()
 
 
-def test_doubts_about_few_cases_are_no_complaint() -> None:
-    assert complaints(_undecided("rescan", "unstable", 400, cases=19), CANARIES) == ()
+def test_doubts_about_few_cases_fail_no_check() -> None:
+    assert failed_checks(_undecided("rescan", "unstable", 400, cases=19), CANARIES) == ()
 
 
 def test_a_doubt_about_a_case_as_a_whole_counts_for_all_its_statements() -> None:
@@ -147,7 +147,7 @@ def test_a_doubt_about_a_case_as_a_whole_counts_for_all_its_statements() -> None
 def test_failures_of_pgduel_itself() -> None:
     counters = _counters()
     counters.failed("joins", "KeyError")
-    assert complaints(counters, CANARIES) == ("pgduel itself failed on 1 cases of joins",)
+    assert failed_checks(counters, CANARIES) == ("pgduel itself failed on 1 cases of joins",)
     assert counters.reasons[NOT_EXECUTED, "joins", "inconclusive", "KeyError"] == 1
 
 
@@ -155,5 +155,5 @@ def test_a_failure_of_one_oracle_does_not_count_its_case_twice() -> None:
     counters = _counters()
     before = counters.cases["joins"]
     counters.failed_in_part("joins", "KeyError")
-    assert complaints(counters, CANARIES) == ("pgduel itself failed on 1 cases of joins",)
+    assert failed_checks(counters, CANARIES) == ("pgduel itself failed on 1 cases of joins",)
     assert counters.cases["joins"] == before

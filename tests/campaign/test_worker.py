@@ -13,7 +13,7 @@ import pytest
 
 from fuzz.campaign import worker
 from fuzz.campaign.catalog import opened
-from fuzz.campaign.counters import complaints
+from fuzz.campaign.counters import failed_checks
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.schedule import Range, RangeResult, Retry, RetryResult
 from fuzz.campaign.store import doubt_of
@@ -152,7 +152,7 @@ def test_an_oracle_that_fails_is_reported_and_the_findings_of_others_are_stored(
     assert result.failures.keys() == {"test: KeyError"}
     assert "pgduel failed on case 1/test/0: KeyError('Plan Rows')" in result.failures["test: KeyError"]
     assert "raise KeyError" in (tmp_path / worker.ERRORS).read_text()
-    assert complaints(result.counters, {"planted": 0, "retried": 0}) == ("pgduel itself failed on 1 cases of test",)
+    assert failed_checks(result.counters, {"planted": 0, "retried": 0}) == ("pgduel itself failed on 1 cases of test",)
     assert result.counters.cases["test"] == 1
     with opened(tmp_path) as store:
         assert [found.finding.oracle for found in store.findings()] == ["result"]

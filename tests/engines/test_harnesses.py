@@ -68,7 +68,7 @@ def test_the_origin_of_a_failure_does_not_depend_on_the_input(output: str, origi
     failure = failure_of(output, b"")
     assert failure.origin == origin
     assert "INITED" not in failure.report
-    assert failure.complaint in failure.report
+    assert failure.message in failure.report
 
 
 def test_each_harness_has_its_files_and_a_corpus() -> None:

@@ -15,4 +15,4 @@ class Harness(Protocol):
 
 
 def assert_clean(run: HarnessRun) -> None:
-    assert run.crash is None, f"{run.complaint}: {run.crash}"
+    assert run.crash is None, f"{run.message}: {run.crash}"

@@ -71,4 +71,4 @@ def test_corpus_reaches_all_lookups(harness: Harness) -> None:
 def test_finds_injected_bug(harness: Harness, tmp_path: Path, lookup: str, bug: Path) -> None:
     found = run_harness(harness("eclass", bug=bug, arm=LOOKUPS[lookup]), 60, tmp_path)
     assert found.crash is not None
-    assert found.complaint
+    assert found.message

@@ -53,4 +53,4 @@ def test_corpus_reaches_all_branches(harness: Harness) -> None:
 def test_finds_injected_bug(harness: Harness, tmp_path: Path, bug: Path) -> None:
     found = run_harness(harness("join_filter", bug=bug), SECONDS, tmp_path)
     assert found.crash is not None
-    assert found.complaint
+    assert found.message

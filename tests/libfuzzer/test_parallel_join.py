@@ -63,4 +63,4 @@ def test_corpus_reaches_branches_of_all_phases(harness: Harness) -> None:
 def test_finds_injected_bug(harness: Harness, bug: Path) -> None:
     found = run_harness(harness("parallel_join", bug=bug), SECONDS, CORPUS)
     assert found.crash is not None
-    assert found.complaint
+    assert found.message

@@ -51,14 +51,14 @@ def test_finds_injected_bug(harness: Harness, tmp_path: Path, bug: str, seed: in
     bugged = harness("resowner", bug=BUGS / f"{bug}.patch")
     found = run_harness(bugged, 30, tmp_path, seed=seed)
     assert found.crash is not None
-    assert found.complaint
+    assert found.message
 
     # the input alone repeats the crash on the bug, and passes on the patch
     alone = tmp_path / "alone"
     alone.mkdir()
     (alone / "input").write_bytes(found.crash.read_bytes())
     again = run_harness(bugged, 0, alone)
-    assert again.complaint == found.complaint
+    assert again.message == found.message
     assert_clean(run_harness(harness("resowner"), 0, alone))
 
 

@@ -21,7 +21,7 @@ class Page:
         self._number = 0
         self._session: str | None = None
         self._loaded = False
-        self.complaints: list[str] = []  # of the console, exceptions, and the browser's log
+        self.errors: list[str] = []  # of the console, exceptions, and the browser's log
         self._requests: dict[str, str] = {}
 
     @property
@@ -67,11 +67,11 @@ class Page:
         elif event == "Network.loadingFailed" and about.get("blockedReason") == "csp":
             self._requests.pop(about["requestId"], None)
         elif event == "Runtime.consoleAPICalled":
-            self.complaints.append(json.dumps(about["args"]))
+            self.errors.append(json.dumps(about["args"]))
         elif event == "Runtime.exceptionThrown":
-            self.complaints.append(json.dumps(about["exceptionDetails"]))
+            self.errors.append(json.dumps(about["exceptionDetails"]))
         elif event == "Log.entryAdded":
-            self.complaints.append(about["entry"]["text"])
+            self.errors.append(about["entry"]["text"])
 
     def open(self, file: Path, *, width: int = 1280, dark: bool = False) -> None:
         """Open a file, and wait until its plots are drawn."""
@@ -79,7 +79,7 @@ class Page:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         self._loaded = False
-        self.complaints.clear()
+        self.errors.clear()
         self._requests.clear()
         self.call("Page.navigate", url=file.as_uri())
         while not self._loaded:

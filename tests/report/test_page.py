@@ -122,10 +122,10 @@ def column(number: int) -> str:
     return f"{rows}.map(row => row.cells[{number}].textContent)"
 
 
-def test_the_page_opens_from_a_file_without_complaint_or_request(opened: Page, hostile: Path) -> None:
+def test_the_page_opens_from_a_file_without_error_or_request(opened: Page, hostile: Path) -> None:
     assert opened.evaluate("document.querySelectorAll('.plot svg').length") == 8
     assert opened.evaluate("document.querySelector('h1').textContent") == f"{BUGS - 1} distinct bugs"
-    assert (opened.complaints, opened.requests) == ([], [hostile.as_uri()])
+    assert (opened.errors, opened.requests) == ([], [hostile.as_uri()])
 
 
 def test_columns_sort_both_ways(opened: Page) -> None:
@@ -173,7 +173,7 @@ def test_the_policy_refuses_other_scripts_and_all_requests(opened: Page) -> None
     )
     assert refused == ["refused", 0]
     assert opened.requests[1:] == []
-    assert len(opened.complaints) >= 2
+    assert len(opened.errors) >= 2
 
 
 @pytest.mark.parametrize("width", [1280, 480])

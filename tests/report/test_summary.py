@@ -153,15 +153,15 @@ def test_an_interrupted_campaign_has_the_command_to_resume() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "complaints", "status"), [(False, (), 0), (True, (), 1), (False, ("dull",), 2), (True, ("dull",), 1)]
+    ("found", "failed_checks", "status"), [(False, (), 0), (True, (), 1), (False, ("dull",), 2), (True, ("dull",), 1)]
 )
-def test_exit_status(found: bool, complaints: tuple[str, ...], status: int) -> None:  # noqa: FBT001
+def test_exit_status(found: bool, failed_checks: tuple[str, ...], status: int) -> None:  # noqa: FBT001
     findings = (StoredFinding(FINDING, "1/joins/4", Case("joins", (), ()), 3, None, reduced=False),) if found else ()
-    assert replace(CLEAN, findings=findings, complaints=complaints).exit_code == status
+    assert replace(CLEAN, findings=findings, failed_checks=failed_checks).exit_code == status
 
 
 def test_a_failed_health_check_is_reported() -> None:
-    text = printed(replace(CLEAN, complaints=("joins: only 90.0% of the statements succeeded",)))
+    text = printed(replace(CLEAN, failed_checks=("joins: only 90.0% of the statements succeeded",)))
     assert "health check failed: joins: only 90.0%" in text
     assert "this run proves little" in text
 

@@ -44,12 +44,12 @@ def test_statements_are_read_without_those_about_databases() -> None:
         ("CREATE TABLE t0(c0 int)", "SET SESSION statement_timeout = 5000", "INSERT INTO t0(c0) VALUES(1)"),
         ("SELECT c0 FROM t0", "SELECT 1"),
     )
-    assert log.complaint == ""
+    assert log.error == ""
 
 
-def test_a_complaint_has_its_message_without_the_trace() -> None:
+def test_an_error_has_its_message_without_the_trace() -> None:
     log = report("the counts mismatch (1 and 2)!")
-    assert log.complaint == "java.lang.AssertionError: the counts mismatch (1 and 2)!"
+    assert log.error == "java.lang.AssertionError: the counts mismatch (1 and 2)!"
     assert "INSERT INTO t0(c0) VALUES(1)" in log.statements
 
 

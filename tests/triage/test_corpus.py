@@ -1,4 +1,4 @@
-"""Tests of the corpus: its folders, complaints about its reproducers, and unnecessary ones."""
+"""Tests of the corpus: its folders, deviations of its reproducers, and unnecessary ones."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ def entry(name: str, place: Folder, *findings: Finding, case: Case = CASE) -> En
 
 
 @pytest.mark.parametrize(
-    ("found", "complaint"),
+    ("found", "deviation"),
     [
         (entry("a", Folder.FIXED), ""),
         (entry("a", Folder.UPSTREAM, OWN), ""),
@@ -34,16 +34,16 @@ def entry(name: str, place: Folder, *findings: Finding, case: Case = CASE) -> En
         (entry("a", Folder.UPSTREAM), "no arm shows it any more: move it to fixed/"),
     ],
 )
-def test_unexpected_findings_are_reported(found: Entry, complaint: str) -> None:
-    assert found.complaint == complaint
+def test_unexpected_findings_are_reported(found: Entry, deviation: str) -> None:
+    assert found.deviation == deviation
 
 
 def test_a_fault_that_a_newer_release_lacks_is_fixed_upstream() -> None:
     mended = replace(entry("a", Folder.UPSTREAM), newer="17.99")
-    assert (mended.complaint, mended.remark) == ("", "fixed upstream: 17.99 does not show it")
+    assert (mended.deviation, mended.remark) == ("", "fixed upstream: 17.99 does not show it")
     assert replace(entry("a", Folder.UPSTREAM, OWN), newer="17.99").remark == "as expected"
-    assert replace(entry("a", Folder.FIXED, OWN), newer="17.99").complaint == "all arms show it: master crashes"
-    assert replace(entry("a", Folder.UPSTREAM, OWN, BUG), newer="17.99").complaint
+    assert replace(entry("a", Folder.FIXED, OWN), newer="17.99").deviation == "all arms show it: master crashes"
+    assert replace(entry("a", Folder.UPSTREAM, OWN, BUG), newer="17.99").deviation
     good = known_good(17)
     assert newer_version([f"{good}0", f"{good}0"]) == f"{good}0"
     assert newer_version([f"{good}0", good]) == newer_version([good]) == ""

@@ -15,7 +15,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from fuzz import workdir
-from fuzz.engines.libfuzzer.run import INPUT_NAME, account_directory, complaint_of, lent_copy, libfuzzer
+from fuzz.engines.libfuzzer.run import INPUT_NAME, account_directory, lent_copy, libfuzzer, message_of
 from fuzz.errors import CaseError, last_line
 from fuzz.servers.account import server_account
 
@@ -30,16 +30,16 @@ _FRAME: Final = re.compile(r"^ +#\d+ 0x[0-9a-f]+ in (?P<function>\w+) (?P<file>\
 _OWN_FILE: Final = re.compile(r"(?:^|/)harness/(?P<file>[\w./-]+)$")
 _TREE_FILE: Final = re.compile(r"(?:^|/)(?P<file>(?:src|contrib)/[\w./-]+)$")
 _ASSERTION: Final = re.compile(r"^failed assertion: (?P<condition>.+), line \d+$")
-_VARYING: Final = re.compile(r"[\"(\d]| 0x| on (?:unknown )?address")  # the rest of a complaint may depend on the input
+_VARYING: Final = re.compile(r"[\"(\d]| 0x| on (?:unknown )?address")  # the rest of a message may depend on the input
 _OWN: Final = "pgduel harness: "
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An input that a harness fails on: a complaint of the harness or of a sanitizer, a leak, a timeout."""
+    """An input that a harness fails on: a message of the harness or of a sanitizer, a leak, a timeout."""
 
     origin: str  # the same for all inputs that show one fault
-    complaint: str  # one line
+    message: str  # one line
     report: str
     data: bytes
 
@@ -50,30 +50,30 @@ def failure_of(output: str, data: bytes) -> Failure:
         0, min((at for word in (_OWN, "ERROR: ", "runtime error: ") if (at := output.find(word)) >= 0), default=0)
     )
     report = output[output.rfind("\n", 0, start) + 1 :][:_REPORTED]
-    complaint = complaint_of(output) or last_line(output, "no output")
-    return Failure(_origin(output, complaint), complaint, report, data)
+    message = message_of(output) or last_line(output, "no output")
+    return Failure(_origin(output, message), message, report, data)
 
 
-def _origin(output: str, complaint: str) -> str:
+def _origin(output: str, message: str) -> str:
     """Return the kind of a failure and its place.
 
-    The place of a check is its line in the harness. That of any other complaint is a function, because a patch moves
+    The place of a check is its line in the harness. That of any other message is a function, because a patch moves
     lines.
     """
-    if _is_of_limit(complaint):
-        return _VARYING.split(complaint)[0].strip()  # of a timeout or of too much memory, the place is chance
+    if _is_of_limit(message):
+        return _VARYING.split(message)[0].strip()  # of a timeout or of too much memory, the place is chance
     function, file, line = _site(output)
-    if assertion := _ASSERTION.match(complaint):
+    if assertion := _ASSERTION.match(message):
         return f"failed assertion {assertion['condition']} in {function or 'an unknown function'}"
     if _OWN in output and function:
         return f"check in {function}, {file}:{line}"
-    what = _VARYING.split(complaint)[0].strip(" :,")
+    what = _VARYING.split(message)[0].strip(" :,")
     return f"{what} in {function}, {file}" if function else what
 
 
-def _is_of_limit(complaint: str) -> bool:
+def _is_of_limit(message: str) -> bool:
     """Return whether an input takes too much time or memory."""
-    return complaint.startswith("libFuzzer: ") and "deadly signal" not in complaint
+    return message.startswith("libFuzzer: ") and "deadly signal" not in message
 
 
 def _site(output: str) -> tuple[str, str, str]:
@@ -171,7 +171,7 @@ def _lent_input(data: bytes, scratch: Path) -> Path:
 
 def minimized(program: Path, failure: Failure, seconds: float = MINIMIZATION) -> Failure:
     """Return the failure with a smaller input, as small as libFuzzer makes it in some time; at worst the same."""
-    if _is_of_limit(failure.complaint):
+    if _is_of_limit(failure.message):
         return failure  # each try would take as long as the timeout
     with tempfile.TemporaryDirectory(prefix="pgduel-harness-") as scratch:
         written = account_directory(Path(scratch))

@@ -29,7 +29,7 @@ _EXECUTED = re.compile(r"^stat::number_of_executed_units:\s*(\d+)", re.MULTILINE
 _REACHED = re.compile(
     r"^#\d+\t(?P<event>\w+) +cov: (?P<edges>\d+) ft: (?P<features>\d+) corp: (?P<inputs>\d+)/", re.MULTILINE
 )
-_COMPLAINT = re.compile(r"^(?:pgduel harness: |.*runtime error: |==\d+== ?ERROR: )(.+)$", re.MULTILINE)
+_MESSAGE = re.compile(r"^(?:pgduel harness: |.*runtime error: |==\d+== ?ERROR: )(.+)$", re.MULTILINE)
 _ARTIFACT = re.compile(r"Test unit written to (.+)$", re.MULTILINE)
 # maximum length of an input in bytes: about 120 operations
 _LONGEST = 400
@@ -73,7 +73,7 @@ class HarnessRun:
 
     executions: int
     crash: Path | None = None  # the input, kept next to the harness or among the artifacts
-    complaint: str = ""  # first line about the crash, of the harness or a sanitizer
+    message: str = ""  # first line about the crash, of the harness or a sanitizer
     functions: Mapping[str, FunctionCoverage] = field(default_factory=dict)
     output: str = ""  # of libFuzzer
     begun: Reached = Reached()  # before the first change of an input
@@ -185,7 +185,7 @@ def _result(harness: Path, returncode: int, output: str, profile: Path) -> Harne
     begun = next((each for event, each in reached if event == "INITED"), Reached())
     run = HarnessRun(
         int(executed[1]) if executed else 0,
-        complaint=complaint_of(output),
+        message=message_of(output),
         output=output,
         begun=begun,
         ended=reached[-1][1] if reached else begun,
@@ -193,15 +193,15 @@ def _result(harness: Path, returncode: int, output: str, profile: Path) -> Harne
     if artifact := _ARTIFACT.search(output):
         return replace(run, crash=Path(artifact[1]))
     if returncode or not executed:
-        reason = run.complaint or last_line(output, "no output")
+        reason = run.message or last_line(output, "no output")
         raise CaseError(f"harness {harness} ended with {returncode}: {reason}")
     stopped = not profile.stat().st_size  # libFuzzer ends without writing it
-    return replace(run, complaint="", functions={} if stopped else function_coverage(harness, profile))
+    return replace(run, message="", functions={} if stopped else function_coverage(harness, profile))
 
 
-def complaint_of(output: str) -> str:
+def message_of(output: str) -> str:
     """Return the first line about a failure, of the harness or a sanitizer; "" without one."""
-    found = _COMPLAINT.search(output)
+    found = _MESSAGE.search(output)
     return found[1] if found else ""
 
 

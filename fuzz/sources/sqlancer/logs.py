@@ -50,11 +50,11 @@ _EXPLAINED: Final = re.compile(r"EXPLAIN (?:\([^)]*\) )?(SELECT .*?); --\d+", re
 
 @dataclass(frozen=True, slots=True)
 class SqlancerLog:
-    """A log file. `complaint` is the reported error, or "" in a log of executed statements."""
+    """A log file. `error` is the reported error, or "" in a log of executed statements."""
 
     seed: int
     statements: tuple[str, ...]
-    complaint: str
+    error: str
 
 
 def read_log(text: str) -> SqlancerLog:
@@ -62,7 +62,7 @@ def read_log(text: str) -> SqlancerLog:
     heads = list(_HEAD.finditer(text))
     top, rest = (text[: heads[0].start()], text[heads[-1].end() :]) if heads else ("", text)
     seed = _SEED.search(text)
-    return SqlancerLog(int(seed[1]) if seed else 0, tuple(_statements(rest)), _complaint(top))
+    return SqlancerLog(int(seed[1]) if seed else 0, tuple(_statements(rest)), _error(top))
 
 
 def divided(log: SqlancerLog) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -78,7 +78,7 @@ def _statements(text: str) -> Iterator[str]:
             yield sql
 
 
-def _complaint(text: str) -> str:
+def _error(text: str) -> str:
     """Return the exception and its causes, without stack traces. In the log, each line is a comment."""
     lines = (line.removeprefix("--") for line in text.splitlines())
     return "\n".join(line for line in lines if not _TRACE.match(line)).strip()
@@ -114,12 +114,12 @@ def _prints_figures(tree: Any) -> bool:
 
 def equal_queries(log: SqlancerLog) -> tuple[str, str] | None:
     """Return the two queries that must have equal rows according to the report, or None."""
-    complaint = log.complaint
-    if found := _COUNTS.search(complaint):
+    error = log.error
+    if found := _COUNTS.search(error):
         return _counted(found[1]), f"SELECT coalesce(sum(count), 0)::bigint FROM ({found[2]}) AS q (count)"
-    if found := _RESULTS.search(complaint):
+    if found := _RESULTS.search(error):
         return found[1], found[2]
-    if found := _SIZES.search(complaint) or _CONTENTS.search(complaint):
+    if found := _SIZES.search(error) or _CONTENTS.search(error):
         return found[1], _together(found[2])
     last = log.statements[-1] if log.statements else ""
     if _PIVOT.match(last):
@@ -148,8 +148,8 @@ def _split(sql: str) -> Sequence[str]:
 
 def named(log: SqlancerLog) -> tuple[str, ...]:
     """Return the statements in a report of an error or a lost connection."""
-    thrown = _THROWN.search(log.complaint)
-    found = [*_EXPLAINED.findall(log.complaint), *filter(None, [thrown[1] if thrown else ""])]
+    thrown = _THROWN.search(log.error)
+    found = [*_EXPLAINED.findall(log.error), *filter(None, [thrown[1] if thrown else ""])]
     return tuple(sql for text in found for sql in _split(text))
 
 
