@@ -23,7 +23,6 @@ static struct
 	bool		noted;
 	int			waiting;		/* rows of later batches */
 	bool		filtered;		/* is there a filter? */
-	bool		pending;		/* is its answer about one of them still to come? */
 } pass;
 
 /* Statistics */
@@ -83,7 +82,6 @@ note_pass(void)
 		return;
 	pass.noted = true;
 	pass.filtered = table->bloom != NULL;
-	pass.pending = pass.filtered && table->bloom->deferred != NULL;
 	for (int i = 0; i < outer.next; i++)
 	{
 		Row		   *row = &outer.rows[i];
@@ -150,10 +148,10 @@ count_unmatched(HashJoinTable table)
 }
 
 static void
-check_counters(HashJoinTable table, bool complete)
+check_counters(HashJoinTable table)
 {
 	bool		fills = HJ_FILL_OUTER(join);
-	bool		flushed = table->curbatch > 0 || complete;
+	bool		pending = table->bloom != NULL && table->bloom->deferred != NULL;
 	HashInstrumentation all = {0};
 	const HashBloomInstrumentation *stats = &all.bloom;
 	int64		excluded;
@@ -162,12 +160,12 @@ check_counters(HashJoinTable table, bool complete)
 	note_pass();
 	ExecHashAccumInstrumentation(&all, table);
 	excluded = stats->ndiscarded + stats->nemitted;
-	looked_up = pass.filtered ? pass.waiting - (pass.pending && (fills || !flushed)) : 0;
+	looked_up = pass.filtered ? pass.waiting - pending : 0;
 
 	if (stats->nprobes + stats->nskipped != looked_up)
 		fatal("%ld + %ld rows are looked up or not, of %ld", (long) stats->nprobes, (long) stats->nskipped,
 			  (long) looked_up);
-	if (saved_outer + excluded + (pass.pending && !flushed) != pass.waiting)
+	if (saved_outer + excluded + pending != pass.waiting)
 		fatal("%d rows are saved, and %ld excluded, of %d", saved_outer, (long) excluded, pass.waiting);
 	if ((fills ? stats->ndiscarded : stats->nemitted) != 0 || excluded > stats->nprobes)
 		fatal("%ld rows are discarded, and %ld emitted, of %ld", (long) stats->ndiscarded, (long) stats->nemitted,
@@ -241,7 +239,7 @@ run_join(const Settings *drawn)
 		if (complete)
 			check_result(true);
 		if (table && (table->totalTuples > 0 || HJ_FILL_OUTER(join)))
-			check_counters(table, complete);
+			check_counters(table);
 	}
 
 	if (join->hj_HashTable)
