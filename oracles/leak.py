@@ -40,6 +40,8 @@ from oracles.model.oracle import (
 # Factor beyond the other arm's growth. Growth on both arms is normal for the base (PL/pgSQL keeps each function ever
 # called), and equal within two percent on equal builds; a patch may legally make a structure a little larger.
 FASTER: Final = 1.25
+_CONTEXT: Final = "memory context "
+_PLANS_KEPT: Final = "growth: only one arm calls a function, whose plans the session keeps"
 
 
 def outgrown(suspect: Sequence[Resources], other: Sequence[Resources]) -> Iterator[str]:
@@ -70,7 +72,11 @@ def _held(resources: Sequence[Resources]) -> dict[str, tuple[int, ...]]:
     return {
         "open files": tuple(each.open_files for each in resources),
         "shared memory mappings": tuple(each.shared_memory for each in resources),
-    } | {f"memory context {name}": tuple(each.contexts.get(name, (0, 0))[1] for each in resources) for name in contexts}
+    } | {f"{_CONTEXT}{name}": tuple(each.contexts.get(name, (0, 0))[1] for each in resources) for name in contexts}
+
+
+def _called(resources: Sequence[Resources]) -> frozenset[str]:
+    return frozenset().union(*(each.called for each in resources))
 
 
 def _after_warm_up(values: Sequence[int]) -> Sequence[int]:
@@ -274,6 +280,8 @@ def _growth_verdict(
     if not _complete(runs, observations):
         return Inconclusive("growth: the longer run was not executed to its end", None, (ours, theirs))
     if quantity in outgrown(suspect, other):
+        if quantity.startswith(_CONTEXT) and _called(other) != _called(suspect):
+            return Inconclusive(_PLANS_KEPT, None, (ours, theirs))
         return _finding((runs[0].arm, runs[1].arm), f"growth: {quantity}", theirs, ours)
     if quantity in _gained(suspect, other):
         return Unstable("growth: not steady in the longer run", None, (ours, theirs))

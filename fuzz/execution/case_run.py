@@ -207,13 +207,16 @@ class CaseRun:
 
     def _inspect_session(self, session: Wire) -> Exchange[None]:
         """Query the session's state in one batch, remove the objects of the case, and record the results."""
+        repeated = self._run.repeats > 1
         queries = {
+            "flush": messages.query(residue.FLUSH) if repeated else b"",
+            "called": messages.query(residue.CALLED) if repeated else b"",
             "counters": messages.query(residue.COUNTERS) if self._run.explain else b"",
             "digests": messages.query(residue.DIGESTS),
             "types": self._types_query(),
             "roles": self._drop_roles,
             "clear": _CLEAR,
-            "contexts": messages.query(residue.CONTEXTS) if self._run.repeats > 1 else b"",
+            "contexts": messages.query(residue.CONTEXTS) if repeated else b"",
         }
         queries = {name: frames for name, frames in queries.items() if frames}
         session.send(b"".join(queries.values()), len(queries))
@@ -229,7 +232,8 @@ class CaseRun:
             self._reader.type_names = {int(oid): name for oid, name in residue.pairs(answers["types"])}
         if "contexts" in answers:
             self._require(answers["contexts"], "list its memory contexts")
-            held = residue.resources(session.pid, answers["contexts"])
+            self._require(answers["called"], "list the functions that it has called")
+            held = residue.resources(session.pid, answers["contexts"], answers["called"])
             self._seen = replace(self._seen, resources=(*self._seen.resources, held))
         self._seen = replace(
             self._seen,

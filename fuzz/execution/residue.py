@@ -25,6 +25,10 @@ LEFT_INSIDE: Final = (
 )
 DIGESTS: Final = "SELECT * FROM pgduel_tools.digests()"
 CONTEXTS: Final = "SELECT * FROM pgduel_tools.contexts"
+FLUSH: Final = "SELECT pg_stat_force_next_flush()"  # at the end of its transaction
+CALLED: Final = """
+SELECT oid::regprocedure FROM pg_proc
+WHERE pronamespace = to_regnamespace('duel') AND pg_stat_get_function_calls(oid) > 0 ORDER BY 1"""
 COUNTERS: Final = "SHOW pgduel_probe.counters"
 
 # Pinned buffers are listed only if there are any, because the summary is a hundred times cheaper than the list.
@@ -98,8 +102,8 @@ def _remote(pid: int, sessions: Sequence[Sequence[str | None]]) -> tuple[str, ..
     return (*sorted(busy), *(("one session too many",) if surplus else ()))
 
 
-def resources(pid: int, contexts: Reply) -> Resources:
-    """Return the operating system's resources of a backend: open descriptors and shared memory mappings.
+def resources(pid: int, contexts: Reply, called: Reply) -> Resources:
+    """Return what a backend holds after a repetition of the case, and the functions that it called.
 
     Files of relations are not counted, because a backend keeps them open while it has descriptors to spare.
     """
@@ -109,6 +113,7 @@ def resources(pid: int, contexts: Reply) -> Resources:
         open_files=sum(not _RELATION_FILE.search(target) for target in _descriptors(process)),
         shared_memory=sum(any(name in line for name in _SHARED_MEMORY) for line in mappings),
         contexts={row[0] or "": (int(row[1] or 0), int(row[2] or 0)) for row in table(contexts)},
+        called=frozenset(row[0] or "" for row in table(called)),
     )
 
 

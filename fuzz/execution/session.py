@@ -90,6 +90,8 @@ def startup_parameters(
         parameters |= {"pgduel_probe.reach": "on", **costs.OF_EXECUTION}
     if run.plannings:
         parameters |= costs.OF_PLANNING
+    if run.repeats > 1:
+        parameters["track_functions"] = "pl"  # for `Resources.called`
     if run.fault:
         parameters |= {
             "session_preload_libraries": "pgduel_faults",

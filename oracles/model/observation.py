@@ -95,6 +95,7 @@ class Resources:
     shared_memory: int  # mapped shared-memory segments
     # name of the memory context -> (number of contexts, bytes used in all of them)
     contexts: Mapping[str, tuple[int, int]]
+    called: frozenset[str] = frozenset()  # functions of the case that this repetition called, except in C or SQL
 
 
 @dataclass(frozen=True, slots=True)

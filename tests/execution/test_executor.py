@@ -324,6 +324,15 @@ def test_repetitions_show_what_a_backend_holds_after_each(executor: Executor) ->
     assert [step.outcome for step in observed.steps] == [Outcome.OK] * 2
 
 
+def test_repetitions_show_the_functions_that_each_calls(executor: Executor) -> None:
+    functions = [
+        Step(f"CREATE FUNCTION {name}() RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'") for name in "fg"
+    ]
+    case = Case("test", tuple(functions), (query("SELECT f()"), query("SELECT g() WHERE false")))
+    (observed,) = executor.observe(case, [Run("a", (), repeats=2)]).values()
+    assert [resources.called for resources in observed.resources] == [{"f()"}] * 2
+
+
 def test_equal_runs_are_executed_once_and_all_have_observations(executor: Executor) -> None:
     case = Case("test", (), (query("SELECT pg_backend_pid()"),))
     runs = [Run("a", ()), Run("a", ()), Run("b", ()), Run("a", (MODES["extended"],))]

@@ -213,6 +213,16 @@ def test_normal_growth_of_sessions_is_no_finding(master: Sequence[int], patched:
     assert growing(lambda n: master[n], lambda n: patched[n]) == (Agree(1),)
 
 
+def test_growth_is_a_doubt_if_only_one_arm_calls_a_function() -> None:
+    def respond(run: Run) -> CaseObservation:
+        calls = run.arm == "patched"
+        held = (replace(holding(8 + 100 * n * calls), called=frozenset({"few()"} if calls else ())) for n in range(18))
+        return replace(CLEAN, resources=tuple(held)[: run.repeats])
+
+    reason = "growth: only one arm calls a function, whose plans the session keeps"
+    assert judged(Leak(), REPEATED, respond) == (Inconclusive(reason), Agree(1))
+
+
 def test_growth_that_stops_is_no_finding() -> None:
     assert growing(lambda n: 8, lambda n: min(n, REPEATS) * 100) == (Agree(1),)
 
