@@ -103,7 +103,7 @@ def _remote(pid: int, sessions: Sequence[Sequence[str | None]]) -> tuple[str, ..
 
 
 def resources(pid: int, contexts: Reply, called: Reply) -> Resources:
-    """Return what a backend holds after a repetition of the case, and the functions that it called.
+    """Return the resources of a backend after a repetition of the case, with the names of the functions called in it.
 
     Files of relations are not counted, because a backend keeps them open while it has descriptors to spare.
     """

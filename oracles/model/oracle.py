@@ -117,7 +117,7 @@ class Oracle(ABC):
     samples: ClassVar[tuple[Sample, ...]] = ()  # shares of the cases that it judges with additional runs
     actual_title: ClassVar[str] = "actual"  # title of a finding's actual behaviour in a mail
     script_begin: ClassVar[str] = ""  # statements of a reproducer before its case
-    script_end: ClassVar[str] = ""  # the same after its case, in place of the digests of what the case leaves
+    script_end: ClassVar[str] = ""  # statements after its case, in place of the query of all tables
     features: tuple[Feature, ...] = ()  # of the arms
 
     def of(self, features: tuple[Feature, ...]) -> Self:

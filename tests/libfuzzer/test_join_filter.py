@@ -41,8 +41,10 @@ def test_corpus_reaches_all_branches(harness: Harness) -> None:
     # look-ups that pause, begin again, and are deferred
     assert min(reached["ExecHashBloomNextPeriod"].branches["was_pausing"]) > 0
     assert min(reached["ExecHashBloomNextPeriod"].branches["useful"]) > 0
+    flushed = reached["ExecHashJoinFlushDeferred"].branches
     assert reached["ExecHashJoinDeferTuple"].calls > 0
-    assert min(reached["ExecHashJoinFlushDeferred"].branches["bloom->deferred == NULL"]) > 0
+    assert min(flushed["bloom->deferred == NULL"]) > 0
+    assert min(flushed["!ExecHashBloomExcludes(hashtable, bloom->deferredHash)"]) > 0
 
     # common values, and their buckets that are removed
     assert min(reached["MultiExecPrivateHash"].branches["bucketNumber != INVALID_SKEW_BUCKET_NO"]) > 0
