@@ -19,7 +19,7 @@ from fuzz.errors import ServerError
 from fuzz.execution import messages, residue
 from fuzz.execution.exchanges import Exchange
 from fuzz.execution.observing import Reader
-from fuzz.execution.serverlog import Entry, about, crash_of, deaths, remote
+from fuzz.execution.serverlog import Entry, about, crash_of, deaths, remote, reports_of
 from fuzz.execution.session import Frames, frames_of, lacking, reading_back, startup_parameters
 from fuzz.execution.wire import Reply, Wire
 from fuzz.execution.worker_database import WorkerDatabase
@@ -266,7 +266,7 @@ class CaseRun:
         self._keep_log(session.pid, entries)
 
     def _keep_log(self, pid: int, entries: Sequence[Entry]) -> None:
-        crash = crash_of(pid, entries, self._worker_db.executable)
+        crash = crash_of(pid, entries, self._worker_db.executable, self._worker_db.cluster.pid)
         self._seen = replace(self._seen, log=about(pid, entries), remote=remote(pid, entries), crash=crash)
 
     def _explain_loss(self, session: Wire) -> Exchange[bool]:
@@ -283,16 +283,17 @@ class CaseRun:
         steps = self._seen.steps or self._reader.observations(self._steps, partial, cut)
         self._seen = replace(self._seen, steps=steps, residue=None, digests=())
         self._keep_log(session.pid, entries)
-        if self._postmaster_gone(entries):
+        if self._postmaster_killed(entries):
             self._seen = replace(self._seen, crash=None)  # the leader of a parallel query fails an assertion at exit
             return True
         if self._seen.crash is not None or self._silent:
             return False
         return fatal in _OUTSIDE_CAUSES if fatal else not session.pid or self._ended_by_others(entries)
 
-    def _postmaster_gone(self, entries: Sequence[Entry]) -> bool:
-        """Return whether the postmaster ended by itself, not after it had logged the death of another process."""
-        return not self._worker_db.cluster.alive() and not deaths(entries).lines
+    def _postmaster_killed(self, entries: Sequence[Entry]) -> bool:
+        """Return whether the postmaster is gone without a report of itself or of the death of another process."""
+        cluster = self._worker_db.cluster
+        return not (cluster.alive() or deaths(entries).lines or reports_of(cluster.pid, entries))
 
     def _ended_by_others(self, entries: Sequence[Entry]) -> bool:
         """Return whether the session ended because another process died."""

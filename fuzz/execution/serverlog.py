@@ -145,18 +145,23 @@ def _led(pid: int, entries: Iterable[Entry]) -> set[int]:
     return led
 
 
-def crash_of(pid: int, entries: Iterable[Entry], executable: Path) -> str | None:
+def reports_of(pid: int, entries: Iterable[Entry]) -> list[str]:
+    """Return a process's reports of failed assertions, signals, PANIC and sanitizers."""
+    return [entry.text for entry in entries if entry.pid == pid and _REPORT.search(entry.text)]
+
+
+def crash_of(pid: int, entries: Iterable[Entry], executable: Path, postmaster: int = 0) -> str | None:
     """Return the report of a crash of this backend, a parallel worker of it or a session that it opened, or None.
 
-    A crash of a process that serves all sessions, such as the checkpointer, counts for each session (pid not 0) during
-    which it occurs, because no log line tells which one caused it.
+    A crash of a process that serves all sessions, such as the checkpointer or the postmaster, counts for each session
+    (pid not 0) during which it occurs, because no log line tells which one caused it.
 
     The report has the postmaster's line if the process died. It also has all reports of assertions, signals, PANIC and
     sanitizers. In backtraces, addresses of static functions are replaced by names.
     """
     listed = list(entries)
     dead = deaths(listed)
-    mine = {pid} | _led(pid, listed)
+    mine = {pid, postmaster} | _led(pid, listed)
     mine |= {follower for follower, leader in dead.leaders.items() if leader in mine}
     mine |= {process for process, line in dead.lines.items() if pid and not _OF_SESSION.match(line)}
     lines = [line for process, line in dead.lines.items() if process in mine]

@@ -110,6 +110,15 @@ def test_a_killed_postmaster_is_started_again(twins: tuple[Arm, ...], executor: 
     assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.OK]
 
 
+def test_a_crash_of_the_postmaster_is_the_cases_own(twins: tuple[Arm, ...], executor: Executor) -> None:
+    with meanwhile(lambda: os.kill(twins[0].cluster.pid, signal.SIGSEGV)):
+        observed = observe(executor, SLOW)
+    assert observed.crash is not None
+    assert "signal 11 in process" in observed.crash
+    assert "ServerLoop" in observed.crash
+    assert [step.outcome for step in observe(executor, CANARY).steps] == [Outcome.OK, Outcome.OK, Outcome.OK]
+
+
 def test_an_executor_works_after_a_run_that_failed(executor: Executor) -> None:
     case = Case("test", (Step("CREATE TABLE t (n int)"),), (query("SELECT pg_sleep(0.2)"),))
     refused = Run("b", (Mode("nonsense", (("work_mem", "plenty"),)),))
