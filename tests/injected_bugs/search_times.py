@@ -6,17 +6,20 @@ Each bug is searched for by `pgduel fuzz` with all workloads, on the server with
 directed as for the author of the code in which the bug is: by the patches of the series below the bug if they change
 the file of the bug, otherwise by all functions in the directory of that file. The difference that is the bug directs
 nothing. Findings of other causes end a campaign, too; the next one has another seed, and its time is added. A search
-ends after 1200 seconds of CPU time, which two processors have in ten minutes. Findings are not reduced. FILE gets a
-line of JSON for each search, and searches that it has are not repeated.
+ends after 1200 seconds of CPU time, which two processors have in ten minutes. No canaries are planted, and findings are
+not reduced. FILE gets a line of JSON for each search, and searches that it has are not repeated. At the end, the median
+time of all searches in FILE is printed. A bug that was not found counts as later than all others.
 """
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import count, pairwise
+from itertools import count, groupby, pairwise
 from pathlib import Path
-from typing import Annotated, Final
+from statistics import median
+from typing import Annotated, Any, Final
 from unittest import mock
 
 import typer
@@ -100,18 +103,30 @@ def main(
     workers: int = 1,
 ) -> None:
     """Search for the bugs of these names, or for all of them."""
-    done = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    skipped = {each["bug"] for each in done if each["even"] == even}
+    skipped = {each["bug"] for each in _searches(file) if each["even"] == even}
     for bug in all_bugs():
         if bug.name in skipped or (names and bug.name not in names):
             continue
         with (
             mock.patch("fuzz.cli.run_campaign.patches_between", partial(directing, bug)),
+            mock.patch("fuzz.cli.run_campaign.plant_all", return_value=()),  # canaries take as long as many searches
             mock.patch("fuzz.campaign.campaign.REDUCTIONS", 0),
         ):
             line = json.dumps(asdict(search_for(bug, even=even, cpu_seconds=cpu_seconds, workers=workers)))
         with file.open("a") as lines:
             lines.write(f"{line}\n")
+    for name, each in groupby(sorted(_searches(file), key=_kind), key=_kind):
+        spent = [search["cpu_seconds"] if search["oracle"] else math.inf for search in each]
+        found = sum(map(math.isfinite, spent))
+        typer.echo(f"{name}: {found} of {len(spent)} found, in a median of {median(spent):.1f} s of CPU time")
+
+
+def _searches(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def _kind(search: dict[str, Any]) -> str:
+    return "even" if search["even"] else "directed"
 
 
 if __name__ == "__main__":
