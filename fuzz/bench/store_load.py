@@ -14,7 +14,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count, islice, product
-from multiprocessing.synchronize import Event
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -213,10 +212,10 @@ class SimulatedWork:
     place: Place
 
     @contextmanager
-    def __call__(self, _number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
+    def __call__(self, _number: int, stop: Callable[[], bool]) -> Iterator[Callable[[Job], Result]]:
         """Set up a worker with the store."""
         with closing(self.place.opened()) as store:
-            yield _Simulated(self.recording, store, stop.is_set).do
+            yield _Simulated(self.recording, store, stop).do
 
 
 @dataclass(frozen=True, slots=True)

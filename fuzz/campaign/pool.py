@@ -11,17 +11,17 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from ctypes import c_byte
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, ForkServerProcess, SpawnContext, SpawnProcess
-from multiprocessing.synchronize import Event
 from typing import Generic, Protocol, Self, TypeVar
 
 from fuzz.output import guard
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
-Setup = Callable[[int, Event], AbstractContextManager[Callable[[Job], Result]]]
+Setup = Callable[[int, Callable[[], bool]], AbstractContextManager[Callable[[Job], Result]]]
 
 _SPAWN = multiprocessing.get_context("spawn")
 _EXIT_TIMEOUT = 3.0  # seconds in which a worker may end by itself
@@ -89,10 +89,11 @@ class Pool(Generic[Job, Result]):
     def __init__(
         self, setup: "Setup[Job, Result]", count: int, context: SpawnContext | ForkServerContext = _SPAWN
     ) -> None:
-        """`setup(number, stop)` is called in each process, and must pickle. `stop` is set if jobs should end early."""
+        """`setup(number, stop)` is called in each process, and must pickle. `stop()` is true if jobs should end early."""
         self._setup = setup
         self._context = context
-        self._stop = context.Event()
+        # An Event would have a lock, which a killed process may hold for ever.
+        self._stop = context.RawValue("b", False)
         self._workers: list[_Worker[Job]] = []
         self._count = count
 
@@ -129,7 +130,7 @@ class Pool(Generic[Job, Result]):
 
     def stop(self) -> None:
         """Request an early end of all running jobs."""
-        self._stop.set()
+        self._stop.value = True
 
     def submit(self, job: Job) -> None:
         """Give a job to an idle worker."""
@@ -159,13 +160,13 @@ class Pool(Generic[Job, Result]):
         return Done(job, result)
 
 
-def _serve(setup: "Setup[Job, Result]", number: int, stop: Event, pipe: Connection) -> None:
+def _serve(setup: "Setup[Job, Result]", number: int, stop: c_byte, pipe: Connection) -> None:
     """Execute jobs from the pipe until its other end is closed; if the parent dies, end even during a job."""
     guard()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the parent decides
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    with setup(number, stop) as work:
+    with setup(number, lambda: bool(stop.value)) as work:
         while True:
             try:
                 job: Job = pipe.recv()

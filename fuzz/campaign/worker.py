@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -178,10 +177,10 @@ class CaseWork:
     engine: EngineName = EngineName.SEEDED
     store: str = field(default_factory=store_url.store_url, repr=False)  # the URL, which new processes do not inherit
 
-    def __call__(self, number: int, stop: Event) -> AbstractContextManager[Callable[[Job], Result]]:
+    def __call__(self, number: int, stop: Callable[[], bool]) -> AbstractContextManager[Callable[[Job], Result]]:
         """Set up worker `number` with the campaign's store."""
         store_url.keep(self.store)
-        return self.storing(Store(self.directory, _ignore), number, stop.is_set)
+        return self.storing(Store(self.directory, _ignore), number, stop)
 
     @contextmanager
     def storing(self, store: WorkerStore, number: int, stop: Callable[[], bool]) -> Iterator[Callable[[Job], Result]]:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import pytest
@@ -72,7 +71,7 @@ class _SimulatedWork:
         return {f"{case_id.generator}: ValueError": f"failed on {case_id}"} if self.failing else {}
 
     @contextmanager
-    def __call__(self, _number: int, stop: Event) -> Iterator[Callable[[Job], Result]]:
+    def __call__(self, _number: int, stop: Callable[[], bool]) -> Iterator[Callable[[Job], Result]]:
         def work(job: Job) -> Result:
             if isinstance(job, Reduction):
                 return self._reduced(job, store)
@@ -92,7 +91,7 @@ class _SimulatedWork:
                 result.failures |= self._failures(case_id)
                 result.done += 1
                 result.counters.cases[job.generator] += 1
-                if stop.is_set():
+                if stop():
                     break
             return result
 

@@ -4,18 +4,18 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from multiprocessing.synchronize import Event
 
 from fuzz.campaign.pool import Done, LostJob, Pool
 
 
 @contextmanager
-def _calculator(number: int, stop: Event) -> Iterator[Callable[[str], str]]:
+def _calculator(number: int, stop: Callable[[], bool]) -> Iterator[Callable[[str], str]]:
     def work(job: str) -> str:
         if job == "die":
             os.kill(os.getpid(), signal.SIGKILL)
         if job == "until stopped":
-            stop.wait(60)
+            while not stop():
+                pass
         return f"{job} by {number}"
 
     yield work
@@ -54,3 +54,13 @@ def test_running_jobs_end_on_request() -> None:
         assert pool.wait(0.05) == []
         pool.stop()
         assert _next(pool) == Done("until stopped", "until stopped by 0")
+
+
+def test_a_worker_that_dies_while_it_asks_whether_to_stop_holds_up_nobody() -> None:
+    with Pool(_calculator, 1) as pool:
+        for _ in range(5):
+            pool.submit("until stopped")
+            assert pool.wait(0.5) == []
+            pool._workers[0].process.kill()
+            assert _next(pool) == LostJob("until stopped", -signal.SIGKILL)
+        pool.stop()

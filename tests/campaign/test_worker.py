@@ -3,10 +3,8 @@
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from multiprocessing import get_context
-from multiprocessing.synchronize import Event
 from pathlib import Path
-from threading import Timer
+from threading import Event, Timer
 from typing import ClassVar
 
 import pytest
@@ -47,7 +45,7 @@ def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
 
 @pytest.fixture
 def stop() -> Event:
-    return get_context("spawn").Event()
+    return Event()
 
 
 def cases(monkeypatch: pytest.MonkeyPatch, *made: Case) -> Range:
@@ -71,7 +69,7 @@ def begin(directory: Path) -> None:
 
 def run(arms: tuple[Arm, ...], directory: Path, stop: Event, job: Range) -> RangeResult:
     begin(directory)
-    with CaseWork(attached(arms), directory, 1, "", {})(0, stop) as do:
+    with CaseWork(attached(arms), directory, 1, "", {})(0, stop.is_set) as do:
         result = do(job)
     assert isinstance(result, RangeResult)
     assert (result.outage, result.fatal, result.failures) == (None, None, {})
@@ -146,7 +144,7 @@ def test_an_oracle_that_fails_is_reported_and_the_findings_of_others_are_stored(
     monkeypatch.setattr(worker, "all_oracles", lambda: (Failing(), *all_oracles()))
     begin(tmp_path)
     job = cases(monkeypatch, queries(f"SELECT 1 WHERE {ON_B}", "SELECT clock_timestamp()"))
-    with CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop) as do:
+    with CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop.is_set) as do:
         result = do(job)
     assert isinstance(result, RangeResult)
     assert result.failures.keys() == {"test: KeyError"}
@@ -165,7 +163,7 @@ def test_a_crash_is_stored_although_its_server_does_not_start_again(
     crash = f"DO $$ BEGIN IF {ON_B} THEN COPY (SELECT 1) TO PROGRAM 'kill -SEGV $PPID'; END IF; END $$"
     case = Case("test", (), (Step(f"SELECT 1 WHERE {ON_B}", Kind.QUERY), Step(crash)), samples=(REPEATED.name,))
     begin(tmp_path)
-    with ends_after_a_crash(arms[1].cluster), CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop) as do:
+    with ends_after_a_crash(arms[1].cluster), CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop.is_set) as do:
         result = do(cases(monkeypatch, case))
     assert isinstance(result, RangeResult)
     assert (result.done, result.outage, len(result.found)) == (0, "the server of arm b is down", 1)
@@ -201,7 +199,7 @@ def test_a_doubt_is_stored_with_its_case_and_tried_again(
         (doubt,) = (each for each in store.doubts() if each.oracle == "result")
     assert (doubt.kind, doubt.step, doubt.case, doubt.outcome) == ("unstable", 1, case, "")
     assert all(side.startswith("these rows") for side in doubt.sides)
-    with CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop) as do:
+    with CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop.is_set) as do:
         result = do(Retry(doubt.name))
     assert isinstance(result, RetryResult)
     assert result.found == ()
@@ -221,7 +219,7 @@ def test_a_doubt_that_cannot_be_tried_again_makes_room_for_the_next(
     (prefix / "bin").mkdir(parents=True)
     (prefix / "bin" / "initdb").symlink_to("/bin/false")
     failing = tuple(replace(arm, build=replace(arm.build, prefix=prefix)) for arm in arms)
-    with CaseWork(attached(failing), tmp_path, 1, "", {})(0, stop) as do:
+    with CaseWork(attached(failing), tmp_path, 1, "", {})(0, stop.is_set) as do:
         result = do(Retry(doubt.name))
     assert isinstance(result, RetryResult)
     with opened(tmp_path) as store:
