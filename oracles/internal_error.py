@@ -153,7 +153,7 @@ def _all_errors(observed: CaseObservation) -> Iterator[RaisedError]:
         (position, message)
         for repetition in (*observed.earlier, observed.steps)
         for position, step in enumerate(repetition)
-        for message in step.messages
+        for message in (*step.messages, *(step.read_back.messages if step.read_back else ()))
     )
     closing = ((None, message) for message in observed.closing)
     return (RaisedError(position, message) for position, message in (*steps, *closing) if _is_internal(message))

@@ -2,6 +2,7 @@
 
 The server may end a session without a crash: by a FATAL error, an exit, or a kill by the kernel for lack of memory.
 A kill from outside, such as by the user, does not occur each time, so the case is executed twice more on both arms.
+Other cases that crash the server again and again may end the session each time, which is a doubt.
 Crashes are judged by the oracle `crash`.
 """
 
@@ -33,6 +34,9 @@ class _SessionPair(Pair):
                 return (Agree(ended), outcomes_doubt(reason, step, ours, theirs))
             if theirs.steps[step].outcome is not Outcome.LOST:
                 return (Agree(ended), outcomes_doubt("connection lost, but not each time", step, ours, theirs))
+            if theirs.disturbed:
+                reason = "the death of another process ended the session, several times"
+                return (Agree(ended), outcomes_doubt(reason, step, ours, theirs))
         return (self._finding(step),)
 
     def _lost_step(self) -> tuple[int | None, int]:

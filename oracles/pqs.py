@@ -24,7 +24,7 @@ from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import SIMPLE_PROTOCOL, ArmRuns, MetamorphicRelation, QueryVariant
 from oracles.model.observation import Outcome
 from oracles.model.oracle import Canary, Sample
-from oracles.sql.building import conjuncts, snippet, sql_of, text_of
+from oracles.sql.building import conjuncts, identifier, snippet, sql_of, text_of
 from oracles.sql.core import core
 from oracles.sql.determinism import is_deterministic
 
@@ -104,8 +104,8 @@ def _chain(item: Any) -> list[tuple[tuple[str, str], str]]:
     """Return each table with its alias and its join condition; an empty list if there is anything else."""
     if isinstance(item, ast.RangeVar) and not (item.alias and item.alias.colnames):
         alias = item.alias.aliasname if item.alias else item.relname
-        table = ".".join(f'"{name}"' for name in (item.schemaname, item.relname) if name)
-        return [((table, f'"{alias}"'), "")] if item.inh else []
+        table = ".".join(identifier(name) for name in (item.schemaname, item.relname) if name)
+        return [((table, identifier(alias or "")), "")] if item.inh else []
     if not isinstance(item, ast.JoinExpr) or item.alias or item.usingClause or item.isNatural:
         return []
     left, right = _chain(item.larg), _chain(item.rarg)

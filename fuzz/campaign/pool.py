@@ -89,11 +89,11 @@ class Pool(Generic[Job, Result]):
     def __init__(
         self, setup: "Setup[Job, Result]", count: int, context: SpawnContext | ForkServerContext = _SPAWN
     ) -> None:
-        """`setup(number, stop)` is called in each process, and must pickle. `stop()` is true if jobs should end early."""
+        """`setup(number, stop)` is called in each process, and must pickle. `stop()` returns whether to end early."""
         self._setup = setup
         self._context = context
         # An Event would have a lock, which a killed process may hold for ever.
-        self._stop = context.RawValue("b", False)
+        self._stop = context.RawValue("b")
         self._workers: list[_Worker[Job]] = []
         self._count = count
 

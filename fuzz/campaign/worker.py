@@ -36,7 +36,7 @@ from fuzz.execution.worker_database import is_full, no_room
 from fuzz.generators.generator import Scale
 from fuzz.servers.account import server_account
 from fuzz.servers.arm import Arm, features_of, fresh_servers
-from fuzz.servers.cluster import Cluster
+from fuzz.servers.cluster import Cluster, answers
 from fuzz.servers.edges.counters import Edges
 from fuzz.servers.processes import runs_in
 from fuzz.sources.source import UserInput
@@ -48,7 +48,7 @@ from oracles.explain.nodes import plan_shape
 from oracles.model.case import Case, CaseId
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Outcome, Run
-from oracles.model.oracle import Inconclusive, Unstable, all_oracles, duel
+from oracles.model.oracle import Inconclusive, Observations, Unstable, all_oracles, duel
 
 EXPLAINED = 10  # one of so many cases has an additional explained run
 REPORTED = 1.0  # seconds after which a worker reports results within a range; it reports findings at once
@@ -117,12 +117,14 @@ def require_room(arms: Sequence[Arm]) -> None:
 
 
 def revive(arms: Sequence[Arm]) -> list[str]:
-    """Restart the servers that are down, and return a line for each. Raises ServerError."""
+    """Restart the servers that are down or do not answer, and return a line for each. Raises ServerError."""
     lines = []
     for arm in arms:
-        if not arm.cluster.alive():
+        alive = arm.cluster.alive()
+        if not alive or not answers(arm.cluster):
             arm.cluster.restart()
-            lines.append(f"the server of arm {arm.name} was killed from outside; it is restarted")
+            why = "does not answer" if alive else "was killed from outside"
+            lines.append(f"the server of arm {arm.name} {why}; it is restarted")
     return lines
 
 
@@ -291,7 +293,9 @@ class _Worker:
         executor = self._entered()
         servers = self._postmasters()
         name, case = drawn.name, drawn.case
-        judged = self._judged(executor, servers, case)
+        explained = Run(self._explained, case.modes, explain=True)
+        known = executor.observe(case, [explained]) if case_id.index % EXPLAINED == 0 else {}
+        judged = self._judged(executor, servers, case, known)
         if judged.findings or any(isinstance(verdict, Inconclusive | Unstable) for _, verdict in judged.verdicts):
             drawn.record()
         result.found += self._store_findings(name, case, judged)
@@ -303,11 +307,6 @@ class _Worker:
         for oracle, verdict in judged.verdicts:
             if isinstance(verdict, Inconclusive | Unstable):
                 self._store.add_doubt(doubt_of(oracle, verdict, name, case))
-        explained = Run(self._explained, case.modes, explain=True)
-        seen = judged.observations.get(explained)  # present if an oracle requested it
-        if seen is None and case_id.index % EXPLAINED == 0:
-            seen = executor.observe(case, [explained])[explained]
-        self._require(servers, name)
         reference, *_ = duel(case, self._arms)
         result.counters.count_steps(case_id.generator, case, judged.observations[reference])
         result.counters.count_verdicts(case_id.generator, judged)
@@ -316,14 +315,14 @@ class _Worker:
             result.counters.failed_in_part(case_id.generator, kind)
         if case.part:
             result.counters.count_part(case, judged)
-        if seen is not None:
-            self._count_plans(case_id.generator, seen, result.counters)
+        if explained in judged.observations:  # an oracle may have requested it
+            self._count_plans(case_id.generator, judged.observations[explained], result.counters)
         return in_time(judged.observations.values())
 
-    def _judged(self, executor: Executor, servers: list[int], case: Case) -> JudgedCase:
+    def _judged(self, executor: Executor, servers: list[int], case: Case, known: Observations) -> JudgedCase:
         """Execute and judge a case. If one of these servers went away, only crashes count: one may be the cause."""
         with nullcontext() if self._edges is None else self._edges.counting():
-            judged = judge_despite_errors(executor, self._assigned, case)
+            judged = judge_despite_errors(executor, self._assigned, case, known)
         with suppress(ServerError):
             if self._postmasters() == servers:
                 return judged

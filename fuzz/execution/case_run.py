@@ -96,6 +96,7 @@ class CaseRun:
     def _attempt(self) -> Exchange[bool]:
         """Run the case once, and return whether a cause outside of it disturbed the run. Raises ServerError."""
         yield from self._worker_db.make_ready()
+        self._postmaster = self._worker_db.cluster.pid  # if it ends, another one may follow
         self._worker_db.needs_reset = True
         self._worker_db.log.mark()
         session = self._worker_db.connect(self._parameters)
@@ -266,7 +267,7 @@ class CaseRun:
         self._keep_log(session.pid, entries)
 
     def _keep_log(self, pid: int, entries: Sequence[Entry]) -> None:
-        crash = crash_of(pid, entries, self._worker_db.executable, self._worker_db.cluster.pid)
+        crash = crash_of(pid, entries, self._worker_db.executable, self._postmaster)
         self._seen = replace(self._seen, log=about(pid, entries), remote=remote(pid, entries), crash=crash)
 
     def _explain_loss(self, session: Wire) -> Exchange[bool]:
@@ -284,16 +285,18 @@ class CaseRun:
         self._seen = replace(self._seen, steps=steps, residue=None, digests=())
         self._keep_log(session.pid, entries)
         if self._postmaster_killed(entries):
-            self._seen = replace(self._seen, crash=None)  # the leader of a parallel query fails an assertion at exit
+            # the leader of a parallel query fails an assertion at exit
+            self._seen = replace(self._seen, crash=None, disturbed=True)
             return True
         if self._seen.crash is not None or self._silent:
             return False
-        return fatal in _OUTSIDE_CAUSES if fatal else not session.pid or self._ended_by_others(entries)
+        self._seen = replace(self._seen, disturbed=self._ended_by_others(entries))
+        return fatal in _OUTSIDE_CAUSES if fatal else not session.pid or self._seen.disturbed
 
     def _postmaster_killed(self, entries: Sequence[Entry]) -> bool:
         """Return whether the postmaster is gone without a report of itself or of the death of another process."""
-        cluster = self._worker_db.cluster
-        return not (cluster.alive() or deaths(entries).lines or reports_of(cluster.pid, entries))
+        alive = runs_in(self._postmaster, self._worker_db.cluster.data)
+        return not (alive or deaths(entries).lines or reports_of(self._postmaster, entries))
 
     def _ended_by_others(self, entries: Sequence[Entry]) -> bool:
         """Return whether the session ended because another process died."""

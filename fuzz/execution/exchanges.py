@@ -39,12 +39,12 @@ class _Turn:
 
 
 def run_exchanges(
-    exchanges: "Sequence[Exchange[T]]", silence_seconds: float, stop: Callable[[], bool] = never
+    exchanges: "Sequence[Exchange[T]]", limit_seconds: float, stop: Callable[[], bool] = never
 ) -> list[T]:
     """Run exchanges concurrently, and return their results in the given order.
 
-    If a server sends nothing for `silence_seconds`, its exchange resumes with an unsettled Wire. Soon after `stop`
-    returns true, the exchanges are closed. Raises Abandoned.
+    If a server completes no reply for `limit_seconds`, its exchange resumes with an unsettled Wire, even if the server
+    sends rows or messages all the time. Soon after `stop` returns true, the exchanges are closed. Raises Abandoned.
     """
     results: dict[int, T] = {}
     turns = [_Turn(exchange, slot) for slot, exchange in enumerate(exchanges)]
@@ -53,15 +53,15 @@ def run_exchanges(
             if stop():
                 raise Abandoned
             now = time.monotonic()
-            turns = [turn for turn in turns if not turn.ready(now) or _resume(turn, results, silence_seconds)]
-            _wait(turns, silence_seconds)
+            turns = [turn for turn in turns if not turn.ready(now) or _resume(turn, results, limit_seconds)]
+            _wait(turns, limit_seconds)
     finally:
         for exchange in exchanges:
             exchange.close()
     return [results[slot] for slot in range(len(exchanges))]
 
 
-def _resume(turn: _Turn, results: dict[int, T], silence_seconds: float) -> bool:
+def _resume(turn: _Turn, results: dict[int, T], limit_seconds: float) -> bool:
     """Resume an exchange until it has to wait, and return whether it continues."""
     while True:
         try:
@@ -75,11 +75,11 @@ def _resume(turn: _Turn, results: dict[int, T], silence_seconds: float) -> bool:
             return True
         turn.wire.pump_out()
         if not turn.wire.settled:
-            turn.until = time.monotonic() + silence_seconds
+            turn.until = time.monotonic() + limit_seconds
             return True
 
 
-def _wait(turns: Sequence[_Turn], silence_seconds: float) -> None:
+def _wait(turns: Sequence[_Turn], limit_seconds: float) -> None:
     """Transfer bytes on ready sockets. Return after one was ready, at a deadline, or when `stop` is due."""
     if not turns:
         return
@@ -92,5 +92,7 @@ def _wait(turns: Sequence[_Turn], silence_seconds: float) -> None:
     for descriptor in readable:
         turn = wires[descriptor]
         assert turn.wire is not None
+        answered = len(turn.wire.replies)
         turn.wire.pump_in()
-        turn.until = time.monotonic() + silence_seconds
+        if len(turn.wire.replies) > answered:
+            turn.until = time.monotonic() + limit_seconds

@@ -76,13 +76,13 @@ class Executor:
         queues: dict[str, list[Run]] = defaultdict(list)
         for run in dict.fromkeys(runs):
             queues[run.arm].append(run)
-        silence = max((self._silence(run) for run in runs), default=0.0)
+        limit = max((self._limit(run) for run in runs), default=0.0)
         exchanges = [self._execute_all(self._databases[arm], case, queue) for arm, queue in queues.items()]
-        observed = run_exchanges(exchanges, silence, self._stop)
+        observed = run_exchanges(exchanges, limit, self._stop)
         return _without_sound_shared(runs, {run: seen for part in observed for run, seen in part.items()})
 
-    def _silence(self, run: Run) -> float:
-        """Return the seconds of silence after which a run is ended."""
+    def _limit(self, run: Run) -> float:
+        """Return the seconds without a complete reply after which a run is ended."""
         return time_limit(run, self._timeout_ms) + (0 if run.timeout_factor else _GRACE_SECONDS)
 
     def _execute_all(

@@ -16,7 +16,7 @@ from fuzz.execution.exchanges import Abandoned
 from fuzz.servers.arm import Arm, features_of
 from oracles.model.case import Case
 from oracles.model.finding import Finding, Vote
-from oracles.model.observation import CaseObservation, Run
+from oracles.model.observation import CaseObservation, Observation, Outcome, Run
 from oracles.model.oracle import Agree, More, NotApplicable, Observations, Oracle, Verdict
 
 
@@ -144,6 +144,7 @@ def judge_despite_errors(
             break
         except ServerError as error:
             outage = error
+            judged = _judged_without(wanted, assignments, judged, case, observations)
             break
         pairs = zip(assignments, judged, strict=True)
         judged = [_judged_by(assignment, case, observations, before) for assignment, before in pairs]
@@ -188,6 +189,25 @@ def _judged_by(assignment: Assignment, case: Case, observations: Observations, b
     except Exception as error:
         return error
     return given
+
+
+def _judged_without(
+    unobserved: Sequence[Run],
+    assignments: Sequence[Assignment],
+    judged: Sequence[_Judgement],
+    case: Case,
+    observations: Observations,
+) -> list[_Judgement]:
+    """Return the judgements after a server went away. What counts nevertheless is judged as if these runs were skipped.
+
+    Otherwise, a crash would be lost if its oracle waited for runs of other arms.
+    """
+    skipped = tuple(Observation(Outcome.SKIPPED) for _ in case.all_steps)
+    known = {**observations, **{run: CaseObservation(run.arm, skipped) for run in unobserved}}
+    return [
+        _judged_by(assignment, case, known, before) if assignment.oracle.judges_lost_servers else before
+        for assignment, before in zip(assignments, judged, strict=True)
+    ]
 
 
 def _require_progress(oracle: Oracle, given: tuple[Verdict, ...] | More, observations: Observations) -> None:

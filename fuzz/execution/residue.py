@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from fuzz.errors import ServerError
 from fuzz.execution import messages
 from fuzz.execution.exchanges import Exchange
 from fuzz.execution.wire import Reply
@@ -94,7 +95,7 @@ def _remote(pid: int, sessions: Sequence[Sequence[str | None]]) -> tuple[str, ..
     If there are more sessions than connections, one is about to exit, so nothing is reported.
     """
     # Without the client's own socket.
-    held = sum(target.startswith("socket:") for target in _descriptors(Path("/proc") / str(pid))) - 1
+    held = sum(target.startswith("socket:") for target in _descriptors(pid)) - 1
     busy = [f"{state} session" for state, *_ in sessions if state != "idle"]
     surplus = any(int(others or 0) for _, others, _ in sessions)
     if len(sessions) > held:
@@ -107,21 +108,33 @@ def resources(pid: int, contexts: Reply, called: Reply) -> Resources:
 
     Files of relations are not counted, because a backend keeps them open while it has descriptors to spare.
     """
-    process = Path("/proc") / str(pid)
-    mappings = (process / "maps").read_text().splitlines()
+    try:
+        mappings = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    except OSError as error:
+        raise _ended(pid) from error
     return Resources(
-        open_files=sum(not _RELATION_FILE.search(target) for target in _descriptors(process)),
+        open_files=sum(not _RELATION_FILE.search(target) for target in _descriptors(pid)),
         shared_memory=sum(any(name in line for name in _SHARED_MEMORY) for line in mappings),
         contexts={row[0] or "": (int(row[1] or 0), int(row[2] or 0)) for row in table(contexts)},
         called=frozenset(row[0] or "" for row in table(called)),
     )
 
 
-def _descriptors(process: Path) -> Iterator[str]:
-    """Yield the target of each descriptor of a backend. Descriptors closed meanwhile are skipped."""
-    for descriptor in os.listdir(process / "fd"):
+def _descriptors(pid: int) -> Iterator[str]:
+    """Yield the target of each descriptor of a backend, without those closed meanwhile. Raises ServerError."""
+    directory = Path(f"/proc/{pid}/fd")
+    try:
+        descriptors = os.listdir(directory)
+    except OSError as error:
+        raise _ended(pid) from error
+    for descriptor in descriptors:
         with suppress(FileNotFoundError):
-            yield os.readlink(process / "fd" / descriptor)
+            yield os.readlink(directory / descriptor)
+
+
+def _ended(pid: int) -> ServerError:
+    """Return the error for a backend that was killed after its last answer. The run is then repeated."""
+    return ServerError(f"process {pid} ended before its resources were read")
 
 
 def table(reply: Reply) -> list[list[str | None]]:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
@@ -153,7 +154,8 @@ class WorkerDatabase:
         If another process owns the server and has to restart it, wait for that.
         """
         self._hang_up()
-        for _ in range(int(RECOVERY_SECONDS / RECOVERY_PAUSE)):
+        deadline = time.monotonic() + RECOVERY_SECONDS
+        while time.monotonic() < deadline:
             if (yield from self._answers()):
                 return
             if not self.cluster.alive():

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from ctypes import c_int64
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import psycopg
 
@@ -350,15 +350,17 @@ def shorten_log(log: Path) -> None:
 
 def await_connections(cluster: Cluster) -> None:
     """Wait until the server accepts connections; restart it if necessary. Raises ServerError."""
-    if not cluster.alive() or not _answers(cluster):
+    if not cluster.alive() or not answers(cluster):
         cluster.restart()
 
 
-def _answers(cluster: Cluster) -> bool:
+def answers(cluster: Cluster) -> bool:
+    """Return whether the server accepts a connection within some seconds."""
     deadline = time.monotonic() + _RECOVERY_SECONDS
     while time.monotonic() < deadline:
         with suppress(psycopg.OperationalError):
-            psycopg.connect(**cluster.connect_kwargs).close()  # type: ignore[arg-type]  # host is a str
+            kwargs: dict[str, Any] = cluster.connect_kwargs
+            psycopg.connect(**kwargs, connect_timeout=int(_RECOVERY_SECONDS)).close()
             return True
         time.sleep(_RECOVERY_PAUSE)
     return False

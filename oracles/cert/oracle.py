@@ -44,6 +44,7 @@ from oracles.model.oracle import (
     judged_arms,
 )
 from oracles.model.sqlstate import UNDEFINED_FUNCTION
+from oracles.sql.building import identifier
 from oracles.sql.case_views import created_names, used_names
 from oracles.sql.infallible import impossible_error, origin_of, raised
 
@@ -247,8 +248,7 @@ def scanned(node: Node) -> frozenset[str]:
 
 def _any_row(tables: Sequence[str]) -> str:
     """Return a query that has a row if one of the tables has any."""
-    doubled = (name.replace('"', '""') for name in tables)
-    return " UNION ALL ".join(f'(SELECT 1 FROM ONLY "{name}" LIMIT 1)' for name in doubled)
+    return " UNION ALL ".join(f"(SELECT 1 FROM ONLY {identifier(name)} LIMIT 1)" for name in tables)
 
 
 def is_simple(node: Node) -> bool:

@@ -118,6 +118,7 @@ class CaseObservation:
     # errors of the statements with which pgduel ends a case: rollback, resets, query for `digests`, DROP
     closing: tuple[Message, ...] = ()
     earlier: tuple[tuple[Observation, ...], ...] = ()  # steps of each repetition of the case before the last one
+    disturbed: bool = False  # the death of another process ended the session, in the last attempt too
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,11 @@ class _Placed(Reader):
         node.ancestors = ancestors
 
 
+def identifier(name: str) -> str:
+    """Return a name as a quoted identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def text_of(value: Any) -> str:
     """Return an expression as SQL, or "" if the SQL does not parse to the same tree."""
     text = sql_of(value)

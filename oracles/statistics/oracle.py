@@ -93,10 +93,15 @@ class _Pair(Pair):
         clean = found.keys() - {figure.step for figure in verdicts}
         return (*verdicts.values(), Agree(len(clean))) if clean or not verdicts else tuple(verdicts.values())
 
-    def _verdict(self, figure: Figure, deviation: Deviation, found: Mapping[int, Analysis]) -> Finding | Unstable:
+    def _verdict(
+        self, figure: Figure, deviation: Deviation, found: Mapping[int, Analysis]
+    ) -> Finding | Unstable | Inconclusive:
         sides = deviation.expected, deviation.actual
         if not all(self._fails(self.suspect, figure, number) for number in _REPETITIONS):
             return Unstable(f"{figure.test}: not in all samples", figure.step, sides)
+        references = [self._seen(self.reference, number) or {} for number in (0, *_REPETITIONS)]
+        if any(figure.step not in each for each in references):
+            return Inconclusive(f"{figure.test}: {self.reference} did not analyze each time", figure.step, sides)
         if all(self._fails(self.reference, figure, number) for number in (0, *_REPETITIONS)):
             return Unstable(f"{figure.test}: {self.reference} is as far off", figure.step, sides)
         table = _tables(self.case)[figure.step]

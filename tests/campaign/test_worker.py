@@ -1,5 +1,7 @@
 """Tests of a worker's stop within a case: it ends at once and keeps findings. Doubts are tried again."""
 
+import os
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -15,10 +17,11 @@ from fuzz.campaign.counters import failed_checks
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.schedule import Range, RangeResult, Retry, RetryResult
 from fuzz.campaign.store import doubt_of
-from fuzz.campaign.worker import CaseWork, attached
+from fuzz.campaign.worker import CaseWork, attached, revive
 from fuzz.engines import seeded
 from fuzz.execution.executor import Executor
 from fuzz.generators.generator import Scale
+from fuzz.servers import cluster as clusters
 from fuzz.servers.arm import Arm
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.build import Build
@@ -77,12 +80,13 @@ def run(arms: tuple[Arm, ...], directory: Path, stop: Event, job: Range) -> Rang
 
 
 def stop_after_first_runs(monkeypatch: pytest.MonkeyPatch, stop: Event) -> None:
-    """Set `stop` as soon as any runs are observed."""
+    """Set `stop` as soon as runs of several arms are observed."""
     observe = Executor.observe
 
     def observe_and_stop(executor: Executor, case: Case, runs: Sequence[Run]) -> dict[Run, CaseObservation]:
         observed = observe(executor, case, runs)
-        stop.set()
+        if len(runs) > 1:
+            stop.set()
         return observed
 
     monkeypatch.setattr(Executor, "observe", observe_and_stop)
@@ -171,6 +175,29 @@ def test_a_crash_is_stored_although_its_server_does_not_start_again(
         (found,) = store.findings()
     assert (found.finding.oracle, found.finding.arms) == ("crash", ("a", "b"))
     assert "signal 11" in found.finding.origin
+
+
+def test_a_crash_in_the_additional_explained_run_is_stored(
+    arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explained = "current_setting('pgduel_probe.reach', true) = 'on'"
+    crash = f"IF {ON_B} AND {explained} THEN COPY (SELECT 1) TO PROGRAM 'kill -SEGV $PPID'; END IF; RETURN 1;"
+    make = Step(f"CREATE FUNCTION f() RETURNS int LANGUAGE plpgsql AS $$ BEGIN {crash} END $$")
+    begin(tmp_path)
+    monkeypatch.setattr(worker, "explained_arm", lambda arms: arms[-1])
+    with CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop.is_set) as do:
+        result = do(cases(monkeypatch, Case("test", (make,), (Step("SELECT f()", Kind.QUERY),))))
+    assert isinstance(result, RangeResult)
+    with opened(tmp_path) as store:
+        (found,) = store.findings()
+    assert (found.finding.oracle, found.finding.arms) == ("crash", ("a", "b"))
+
+
+def test_a_server_that_does_not_answer_is_restarted(arms: tuple[Arm, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters, "_RECOVERY_SECONDS", 2.0)
+    os.kill(arms[0].cluster.pid, signal.SIGSTOP)
+    assert revive(arms) == ["the server of arm a does not answer; it is restarted"]
+    assert revive(arms) == []
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from oracles.crash import Crash
 from oracles.model.case import Case
 from oracles.model.finding import Finding, Vote
 from oracles.model.mode import Mode
-from oracles.model.observation import CaseObservation, Run
+from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Observations, Oracle, Unstable, Verdict
 from tests.oracles.observed import ARMS, StubExecutor, assigned, case, ok, query, seen
 
@@ -144,6 +144,22 @@ def test_verdicts_before_an_outage_are_kept() -> None:
     assert judge_case(StubExecutor(respond), assigned((Crash(), OneMore(3)), ARMS), CASE).findings == (found,)
     with pytest.raises(ServerError):
         judge_case(StubExecutor(respond), assigned((OneMore(3),), ARMS), CASE)
+
+
+def test_a_crash_is_judged_although_the_other_arm_cannot_repeat_its_run() -> None:
+    """The crash is in a run that one arm has executed, and then its server is down."""
+    crashed = replace(seen(ok("1")), crash="PANIC:  it is full")
+
+    def respond(run: Run) -> CaseObservation:
+        if run.arm == ARMS[1] and run.modes:
+            raise ServerError("the server of arm patched is down")
+        return crashed if run.modes else seen(ok("1"))
+
+    judged = judge_despite_errors(StubExecutor(respond), assigned((Crash(), OneMore(2)), ARMS), CASE)
+    (found,) = judged.findings
+    assert (found.arms, found.origin) == ((ARMS[1], ARMS[0]), "PANIC it is full")
+    assert str(judged.outage) == "the server of arm patched is down"
+    assert all(seen.steps[0].outcome is not Outcome.SKIPPED for seen in judged.observations.values())
 
 
 def test_statements_compared_by_several_oracles_count_once() -> None:

@@ -1,7 +1,12 @@
 """Tests of objects outside of a case's schema: they are observed, and dropped before the next run."""
 
+import subprocess
+
 import pytest
 
+from fuzz.errors import ServerError
+from fuzz.execution.residue import resources
+from fuzz.execution.wire import Reply
 from oracles.model.case import Step
 from oracles.model.observation import Outcome
 from tests.execution.conftest import Observe
@@ -84,3 +89,10 @@ def test_roles_do_not_outlive_an_interrupted_run(observe: Observe) -> None:
     cut = observe(*MADE, Step("RESET ROLE"), Step("SELECT pg_terminate_backend(pg_backend_pid())"))
     assert cut.steps[-1].outcome is Outcome.LOST
     assert {step.outcome for step in observe(*MADE).steps} == {Outcome.OK}
+
+
+def test_a_backend_that_was_killed_after_its_answers_is_an_error_of_its_server() -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    with pytest.raises(ServerError, match=f"process {ended.pid} ended before its resources were read"):
+        resources(ended.pid, Reply(), Reply())

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from fuzz.errors import ServerError
+from fuzz.execution import executor as executors
 from fuzz.execution import messages, worker_database
 from fuzz.execution.exchanges import Abandoned
 from fuzz.execution.executor import Executor
@@ -163,6 +164,19 @@ def test_a_backend_that_hangs_is_a_timeout_and_killed(twins: tuple[Arm, ...]) ->
         assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.TIMEOUT, Outcome.SKIPPED]
         assert observed.crash is not None
         assert observe(executor, CANARY).crash is None
+
+
+@pytest.mark.parametrize("factor", [0, 2])
+def test_a_query_that_returns_rows_without_end_is_a_timeout(
+    twins: tuple[Arm, ...], monkeypatch: pytest.MonkeyPatch, factor: int
+) -> None:
+    """The server does not enforce statement_timeout, as under a patch that ignores interrupts."""
+    never = Mode("no timeout", (("statement_timeout", "0ms"),))
+    monkeypatch.setattr(executors, "time_limit", lambda _run, milliseconds: milliseconds / 1000)
+    case = Case("test", (), (query("SELECT generate_series(1, 1000000000000)"), query("SELECT 1")))
+    with Executor(twins, "endless", statement_timeout_ms=1000) as executor:
+        (observed,) = executor.observe(case, [Run("a", (never,), timeout_factor=factor)]).values()
+    assert [step.outcome for step in observed.steps] == [Outcome.TIMEOUT, Outcome.SKIPPED]
 
 
 def test_a_session_that_does_not_end_after_the_case_is_lost(

@@ -51,6 +51,10 @@ def test_an_internal_error_of_any_repetition_is_a_finding() -> None:
     assert finding(duel(SOUND, repeated)).step == 1
 
 
+def test_an_internal_error_when_rows_are_read_back_is_a_finding() -> None:
+    assert finding(duel(SOUND, seen(replace(ok("1"), read_back=PATHKEY), error("22012")))).step == 0
+
+
 @pytest.mark.parametrize(
     ("text", "other", "same"),
     [

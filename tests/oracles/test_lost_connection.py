@@ -36,6 +36,13 @@ def test_a_session_that_ends_once_is_inconclusive() -> None:
     assert duel(GONE, SOUND) == (Agree(1), Inconclusive("connection lost, but not each time"))
 
 
+def test_a_session_that_deaths_of_other_processes_end_each_time_is_inconclusive() -> None:
+    assert duel(replace(GONE, disturbed=True)) == (
+        Agree(1),
+        Inconclusive("the death of another process ended the session, several times"),
+    )
+
+
 def test_a_reference_that_loses_its_connection_too_is_inconclusive() -> None:
     def respond(run: Run) -> CaseObservation:
         return SOUND if run.arm == "master" and not variant(run) else GONE

@@ -26,6 +26,12 @@ def test_conditions_are_turned_into_true_ones() -> None:
     assert rectified.endswith("WHERE p0 = '(1,2)' AND p1 = '(3,4)'")
 
 
+def test_names_with_quotes_stay_names() -> None:
+    made = pivots('SELECT x FROM "a""b" WHERE x > 1')
+    assert made is not None
+    assert made.truths(["'(1)'"]) == """SELECT (x > 1) FROM (SELECT ('(1)'::"a""b").*) AS "a""b\""""
+
+
 @pytest.mark.parametrize(
     "sql",
     [

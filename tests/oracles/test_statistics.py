@@ -128,6 +128,14 @@ def test_a_deviation_of_the_reference_too_is_unstable() -> None:
     assert found == (Unstable("row estimate: master is as far off"),)
 
 
+def test_a_reference_that_did_not_analyze_each_time_is_inconclusive() -> None:
+    def once(run: Run) -> CaseObservation:
+        cut = run.arm == "master" and run.repetition == 1
+        return CaseObservation("", (ok(), LOST, LOST)) if cut else analyzed(total=4160)
+
+    assert judged(Statistics(), CASE, once) == (Inconclusive("row estimate: master did not analyze each time"),)
+
+
 def test_a_missing_log_is_inconclusive() -> None:
     assert verdicts(analyzed(requests=[])) == (Inconclusive("remote SQL not seen"),)
 
