@@ -30,7 +30,7 @@ from oracles.framework.relations import (
 from oracles.model.case import Case
 from oracles.model.finding import Evidence, Finding, as_all_do, first_of_each, pairs_of
 from oracles.model.mode import Mode
-from oracles.model.observation import Message, Run
+from oracles.model.observation import Message, Observation, Outcome, Run
 from oracles.model.oracle import (
     Agree,
     Inconclusive,
@@ -153,13 +153,15 @@ class _Judge:
         self, relation: MetamorphicRelation, comparison: Comparison
     ) -> Iterator[tuple[int, QueryVariant, Message]]:
         """Yield the steps at which a variant ends in an error that its query cannot legally raise."""
+        seen = [(variant, self.runs.observation(variant).steps) for variant in (relation.left, relation.right)]
         for step in sorted(comparison.compared & relation.steps):
-            for variant in (relation.left, relation.right):
-                if error := self._error_at(variant, step):
+            for variant, steps in seen:
+                if error := self._impossible_error(variant, step, steps[step]):
                     yield step, variant, error
 
-    def _error_at(self, variant: QueryVariant, step: int, repetition: int = 0) -> Message | None:
-        seen = self.runs.observation(variant, repetition).steps[step]
+    def _impossible_error(self, variant: QueryVariant, step: int, seen: Observation) -> Message | None:
+        if seen.outcome is not Outcome.ERROR:  # the usual case; what follows reads all queries of the case
+            return None
         return impossible_error(self.runs.case.all_steps, self._sql(variant, step), seen)
 
     def _sql(self, variant: QueryVariant, step: int) -> str:
@@ -228,7 +230,7 @@ class _Judge:
         self, relation: MetamorphicRelation, step: int, variant: QueryVariant, error: Message
     ) -> Finding | Unstable:
         text, query = self._text(relation, Location(step, Aspect.OUTCOME)), self._sql(variant, step)
-        again = self._error_at(variant, step, repetition=1)
+        again = self._impossible_error(variant, step, self.runs.observation(variant, repetition=1).steps[step])
         if again is None or again.sqlstate != error.sqlstate:
             return Unstable("an error that occurred once", step, (text.expected, text.actual))
         return Finding(
