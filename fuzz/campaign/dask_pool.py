@@ -285,10 +285,14 @@ class DaskPool:
         if isinstance(outcome, Preparation):
             self._take_preparation(worker, outcome)
         elif isinstance(outcome, Answer) and job is not None:
-            if not (fatal := _fatal(outcome)):
+            done = Done(job, self._recorded(job, outcome))
+            if fatal := _fatal(outcome):
+                self._refuse(worker, fatal)
+            elif outcome.prepared:
                 worker.state = _State.IDLE
-                return [Done(job, self._recorded(job, outcome))]
-            self._refuse(worker, fatal)
+            else:  # its servers did not start again; the next renewal prepares it
+                self._workers.pop(worker.address)
+            return [done]
         else:  # it is not prepared any more: a new process has its address, or a job has failed
             self._workers.pop(worker.address)
         return [] if job is None else [LostJob(job, None, worker.address)]
@@ -357,7 +361,8 @@ class DaskPool:
 
         result = answer.result
         if isinstance(result, RangeResult):
-            return replace(result, found=new, failures={kind: local(line) for kind, line in result.failures.items()})
+            failures = {kind: local(line) for kind, line in result.failures.items()}
+            return replace(result, found=new, failures=failures, fatal=None)  # other workers execute the rest
         if isinstance(result, ReductionResult):
             return ReductionResult(local(result.note))
         return replace(result, found=tuple(new))

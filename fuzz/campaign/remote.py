@@ -83,6 +83,7 @@ class Answer:
     errors: str  # new text of the log of pgduel's own errors
     lines: tuple[str, ...]  # for the user
     directory: str  # in place of the campaign's directory, also in messages of the result
+    prepared: bool = True  # whether the process can execute another job
 
 
 @cache
@@ -198,16 +199,20 @@ class _Hosted:
         self.used = time.monotonic()
 
     def execute(self, job: Job, subject: Subject) -> Answer:
-        """Execute a job. Servers that went away are restarted. Raises PgduelError."""
+        """Execute a job. Servers that went away are restarted; the answer tells whether all of them run."""
         self._journal.begin(subject)
         log = self._journal.directory / ERRORS
         log.unlink(missing_ok=True)
         before = server_cpu(self._arms)
         result = self._do(job)
-        lines = []
+        lines, prepared = [], True
         if isinstance(result, RangeResult):
             result.counters.server_cpu += server_cpu(self._arms) - before
-            lines = revive(self._arms) if result.outage is not None else []
+            if result.outage is not None:
+                try:
+                    lines = revive(self._arms)
+                except PgduelError as error:  # it must not hide the crash that was found
+                    lines, prepared = [f"{error}; the worker makes new servers"], False
         self.used = time.monotonic()
         return Answer(
             result,
@@ -216,6 +221,7 @@ class _Hosted:
             log.read_text() if log.exists() else "",
             tuple(lines),
             str(self._journal.directory),
+            prepared,
         )
 
     def close(self) -> None:
@@ -316,16 +322,19 @@ class Host:
     def execute(self, name: str, job: Job, subject: Subject) -> Answer | None:
         """Execute a job of a prepared campaign; return None if this process is not prepared for it.
 
-        After an exception, it is not.
+        After an exception, or if its servers do not start again, it is not.
         """
         with self._lock:
             if self._hosted is None or self._hosted.work.name != name:
                 return None
             try:
-                return self._hosted.execute(job, subject)
+                answer = self._hosted.execute(job, subject)
             except BaseException:
                 self._close()
                 raise
+            if not answer.prepared:
+                self._close()
+            return answer
 
     def stop(self, name: str) -> None:
         """Request an early end of the running job, and of those that follow."""

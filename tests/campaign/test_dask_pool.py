@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,19 +14,21 @@ import pytest
 from cryptography import x509
 
 from fuzz import workdir
-from fuzz.campaign import campaign
+from fuzz.campaign import campaign, remote
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.dask_pool import LOCAL, DaskPool, connected, remote_work, security
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool, Workers
-from fuzz.campaign.schedule import Job, Result, Schedule
+from fuzz.campaign.remote import Answer, Subject
+from fuzz.campaign.schedule import Job, RangeResult, Result, Schedule
 from fuzz.campaign.stop import Interrupt, Limits
 from fuzz.campaign.store import Store
 from fuzz.campaign.usage import Usage
 from fuzz.campaign.worker import CaseWork, attached
 from fuzz.cli.options import facts_of
+from fuzz.errors import ServerError
 from fuzz.servers.arm import Arm, ArmSpec, open_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.base import Base
@@ -151,3 +154,27 @@ def test_the_job_of_a_killed_worker_runs_again(
     shortened.on_dask(client)
     assert (shortened.findings, shortened.cases) == (whole.findings, CASES)
     assert sum("was lost; its job is assigned again" in line for line in shortened.messages) == 1
+
+
+@pytest.mark.usefixtures("not_reducing")
+def test_what_a_worker_found_is_stored_although_it_cannot_continue(
+    tmp_path: Path, specs: tuple[ArmSpec, ...], arms: tuple[Arm, ...], client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk of each worker is full at the end of its first job with a finding."""
+
+    def execute_on_full_disk(name: str, job: Job, subject: Subject) -> Answer:
+        answer = remote.execute(name, job, subject)  # in the worker, where it is not replaced
+        assert answer is not None
+        assert isinstance(answer.result, RangeResult)
+        fatal = "cannot write errors.log (disk full)" if answer.found else None
+        return replace(answer, result=replace(answer.result, fatal=fatal))
+
+    monkeypatch.setattr(remote, "execute", execute_on_full_disk)
+    campaign = _Campaign(tmp_path / "1", specs, arms)
+    with pytest.raises(ServerError, match=r"no worker of .* can run this campaign: .* \(disk full\)"):
+        campaign.on_dask(client)
+    with opened(campaign.directory) as store:
+        (found, *_) = store.findings()
+    assert found.reproducer is not None
+    assert found.reproducer.exists()
+    assert any(line.startswith(f"finding {found.finding.fingerprint}: ") for line in campaign.messages)

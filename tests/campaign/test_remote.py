@@ -12,6 +12,7 @@ from fuzz.campaign.plan import Plan
 from fuzz.campaign.remote import Host, Journal, Preparation, RemoteWork, code_digest
 from fuzz.campaign.schedule import Range, RangeResult
 from fuzz.campaign.store import KEPT, StoredDoubt, doubt_of
+from fuzz.engines import seeded
 from fuzz.servers import git
 from fuzz.servers.arm import ArmSpec
 from fuzz.servers.arm_options import ArmOptions
@@ -23,6 +24,7 @@ from fuzz.sources.source import UserInput
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 from oracles.model.oracle import Unstable
+from tests.servers.crash import CRASH_OF_B
 
 PLAN = Plan(1, {"set_operations": 1}, None, None, stop_at_first=False, arms=ArmOptions())
 FINDING = Finding("result", ("a", "b"), "rows", 0, "rows differ", "", "")
@@ -97,3 +99,28 @@ def test_a_process_works_for_one_campaign_and_stops_its_servers_without_jobs(bas
         time.sleep(0.1)
     assert not directory.exists()
     assert host.execute("one", job, None) is None
+
+
+@pytest.mark.servers
+@pytest.mark.timeout(300)
+def test_a_crash_is_returned_although_its_server_does_not_start_again(
+    base: Base, build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seeded, "case_of", lambda *_: CRASH_OF_B)
+    host = Host()
+    specs = tuple(ArmSpec(name, base, Series("base"), FLAVORS["assert"]) for name in ("a", "b"))
+    one = work(specs=specs, key=build.key)
+    assert host.prepare(one, None) == Preparation()
+    try:
+        job = Range(0, "set_operations", 0, 1)
+        answer = host.execute("one", job, None)
+        assert answer is not None
+        assert [found.oracle for found, _, _ in answer.found] == ["crash"]
+        (line,) = answer.lines
+        assert line.startswith("server b did not start: ")
+        assert not answer.prepared
+        assert host.execute("one", job, None) is None
+        assert host.prepare(one, None) == Preparation()
+        assert host.execute("one", job, None) is not None
+    finally:
+        host.release("one")
