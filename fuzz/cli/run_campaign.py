@@ -34,12 +34,12 @@ from fuzz.report.console import Console
 from fuzz.report.summary import Summary, numbered, summary_of
 from fuzz.report.terminal import INTERVAL, Display, clock, display
 from fuzz.servers import owners
-from fuzz.servers.arm import Arm, ArmSpec, features_of, fresh_servers, missing_features, newer_bases, open_arms, remarks
+from fuzz.servers.arm import Arm, ArmSpec, features_of, missing_features, newer_bases, open_arms, remarks
 from fuzz.servers.edges.counters import edges_reached, ensure_modules
 from fuzz.sources.source import Source
 from fuzz.sources.workloads import workload_named
 from fuzz.triage.findings import StoredFinding
-from fuzz.triage.replays import KnownFinding, replays
+from fuzz.triage.replays import FailedReplay, KnownFinding, replays
 from oracles.model.oracle import all_oracles
 
 
@@ -177,11 +177,13 @@ def plant_canaries(store: Store, executor: Executor, arms: Sequence[Arm], shown:
 def replay_known(store: Store, arms: Sequence[Arm], findings: Sequence[KnownFinding], shown: Display) -> None:
     """Try findings of earlier runs on new servers of the arms, and record the outcomes. Raises PgduelError."""
     shown.say(f"replaying {numbered(len(findings), 'finding')} of earlier builds")
-    with fresh_servers(arms) as own, Executor(own, "replays") as executor:
-        for outcome in replays(findings, executor, own):
-            store.record_replay(outcome)
-            where = "all arms show it" if outcome.of_base else "still there" if outcome.shown else "not there"
-            shown.say(f"finding {outcome.fingerprint}: {where}")
+    for outcome in replays(findings, arms):
+        if isinstance(outcome, FailedReplay):
+            shown.say(f"finding {outcome.fingerprint} could not be replayed: {outcome.error}")
+            continue
+        store.record_replay(outcome)
+        where = "all arms show it" if outcome.of_base else "still there" if outcome.shown else "not there"
+        shown.say(f"finding {outcome.fingerprint}: {where}")
 
 
 def run(store: Store, plan: Plan, arms: Sequence[Arm], processes: Processes, shown: Display) -> str:

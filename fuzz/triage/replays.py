@@ -3,12 +3,14 @@
 A replay without a decision, for example after a timeout, is none.
 """
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from fuzz.errors import PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import JudgedCase, assignments, judge_case
-from fuzz.servers.arm import Arm
+from fuzz.servers.arm import Arm, fresh_servers
 from fuzz.servers.arm_settings import configuration, known_settings
 from fuzz.servers.build import build_by_key
 from fuzz.servers.cluster import Cluster
@@ -36,20 +38,45 @@ class ReplayResult:
     of_base: bool = False  # whether the reference has the bug, too
 
 
+@dataclass(frozen=True, slots=True)
+class FailedReplay:
+    """A replay that ended with an error of a server, or of pgduel itself."""
+
+    fingerprint: str
+    error: str
+
+
 def can_replay(found: StoredFinding, arms: Sequence[str]) -> bool:
     """Return whether a finding can be tried: it occurred again after its reduction, and has its arms and its oracle."""
     named = set(found.least.finding.arms) <= set(arms)
     return found.reduced and found.least.shown > 0 and named and oracle_named(found.finding.oracle) is not None
 
 
-def replays(known: Sequence[KnownFinding], executor: Executor, arms: Sequence[Arm]) -> Iterator[ReplayResult]:
-    """Try findings on arms, and yield the outcome of each that the oracle decides. Raises ServerError."""
-    for each in known:
-        outcome = _replay(each.found, executor, arms)
-        if outcome is not None and not outcome.shown and _moved_to_base(each, arms):
-            outcome = replace(outcome, shown=True, of_base=True)
-        if outcome is not None:
-            yield outcome
+def replays(known: Sequence[KnownFinding], arms: Sequence[Arm]) -> Iterator[ReplayResult | FailedReplay]:
+    """Try findings on new servers of the arms. Yield the outcome of each that the oracle decides, and of each failure.
+
+    After a failure, the others have further new servers, since a server may not start again. Raises ServerError.
+    """
+    left = deque(known)
+    while left:
+        with fresh_servers(arms) as own, Executor(own, "replays") as executor:
+            outcome: ReplayResult | FailedReplay | None = None
+            while left and not isinstance(outcome, FailedReplay):
+                outcome = _outcome(left.popleft(), executor, own)
+                if outcome is not None:
+                    yield outcome
+
+
+def _outcome(known: KnownFinding, executor: Executor, arms: Sequence[Arm]) -> ReplayResult | FailedReplay | None:
+    """Return the outcome of a finding; None if the oracle does not decide it."""
+    try:
+        outcome = _replay(known.found, executor, arms)
+        if outcome is not None and not outcome.shown and _moved_to_base(known, arms):
+            return replace(outcome, shown=True, of_base=True)
+    except Exception as error:  # also of an oracle: a plan of a new build may lack what the old one had
+        reason = str(error) if isinstance(error, PgduelError) else repr(error)
+        return FailedReplay(known.found.finding.fingerprint, reason)
+    return outcome
 
 
 def _replay(found: StoredFinding, executor: Executor, arms: Sequence[Arm]) -> ReplayResult | None:

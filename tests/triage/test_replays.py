@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from fuzz import workdir
-from fuzz.execution.executor import Executor
 from fuzz.servers.arm import Arm, ArmSpec, build_arms
 from fuzz.servers.base import Base
 from fuzz.servers.build import Build
@@ -15,13 +14,14 @@ from fuzz.servers.cluster import Cluster
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.series import series_from_files
 from fuzz.triage.findings import StoredFinding
-from fuzz.triage.interestingness import ReducedCase
-from fuzz.triage.replays import KnownFinding, ReplayResult, can_replay, replays
+from fuzz.triage.interestingness import ReducedCase, oracle_of
+from fuzz.triage.replays import FailedReplay, KnownFinding, ReplayResult, can_replay, replays
 from fuzz.triage.reproducer.reproducer import load
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
 from tests.cli.bug import BUG, JOIN_AT_BOUNDS
 from tests.injected_bugs.injected_bug import bug_of, sound_patches
+from tests.servers.crash import CRASH_OF_B
 
 FAULT = workdir.PROJECT / "corpus" / "upstream" / "db701fd66d22.sql"  # which each arm has
 EQUAL = Case("user_sql", (), (Step("SELECT 1", Kind.QUERY),))
@@ -44,9 +44,8 @@ def known(found: Finding, case: Case) -> KnownFinding:
     return KnownFinding(stored, {"a": "former", "b": "former"})
 
 
-def outcomes(arms: tuple[Arm, ...], *of: KnownFinding) -> list[ReplayResult]:
-    with Executor(arms, "replays") as executor:
-        return list(replays(of, executor, arms))
+def outcomes(arms: tuple[Arm, ...], *of: KnownFinding) -> list[ReplayResult | FailedReplay]:
+    return list(replays(of, arms))
 
 
 @pytest.mark.servers
@@ -83,8 +82,35 @@ def test_a_bug_that_moved_to_the_base_differs_from_its_former_build(base: Base, 
         with_former = replace(shown, builds={"a": sound.key, "b": bugged.key})
         deleted = replace(shown, builds={"a": "deleted", "b": bugged.key})
         moved, unknown = outcomes(arms, with_former, deleted)
-    assert (moved.shown, moved.of_base) == (True, True)
-    assert (unknown.shown, unknown.of_base) == (False, False)
+    fingerprint = shown.found.finding.fingerprint
+    assert moved == ReplayResult(fingerprint, shown=True, of_base=True)
+    assert unknown == ReplayResult(fingerprint, shown=False)
+
+
+@pytest.mark.servers
+def test_a_replay_on_which_the_oracle_fails_does_not_end_the_others(
+    two: tuple[Arm, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault, equal = finding("binary_format"), finding("result")
+
+    def fail(*_: object) -> None:
+        raise KeyError("Plan Rows")
+
+    monkeypatch.setattr(type(oracle_of(fault)), "judge", fail)
+    assert outcomes(two, known(fault, load(str(FAULT)).case), known(equal, EQUAL)) == [
+        FailedReplay(fault.fingerprint, "KeyError('Plan Rows')"),
+        ReplayResult(equal.fingerprint, shown=False),
+    ]
+
+
+@pytest.mark.servers
+def test_a_replay_after_which_a_server_does_not_start_again_does_not_end_the_others(two: tuple[Arm, ...]) -> None:
+    crash, equal = finding("result", "crash"), finding("result")
+    failed, other = outcomes(two, known(crash, CRASH_OF_B), known(equal, EQUAL))
+    assert isinstance(failed, FailedReplay)
+    assert failed.fingerprint == crash.fingerprint
+    assert failed.error.startswith("server b did not start: ")
+    assert other == ReplayResult(equal.fingerprint, shown=False)
 
 
 def test_only_findings_that_occurred_again_are_replayed() -> None:
