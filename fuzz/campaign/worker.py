@@ -372,13 +372,17 @@ class _Worker:
         return [running(arm) for arm in self._work.arms]
 
     def _reduce(self, job: Reduction) -> ReductionResult:
-        """Reduce a finding on new servers, so that the campaign's servers do not crash, or disturb the reduction."""
+        """Reduce a finding on new servers, so that the campaign's servers do not crash, or disturb the reduction.
+
+        An error is an outcome, too, also one of an oracle.
+        """
         try:
             with fresh_servers(self._work.arms) as arms:
                 smallest = outlasted(partial(self._investigate, job.fingerprint, arms), _ignore)
-        except PgduelError as error:
+        except Exception as error:
+            reason = error if isinstance(error, PgduelError) else repr(error)
             later = f"{workdir.COMMAND} fuzz --resume {self._work.directory.name} tries again"
-            return ReductionResult(f"finding {job.fingerprint} is not reduced: {error} ({later})")
+            return ReductionResult(f"finding {job.fingerprint} is not reduced: {reason} ({later})")
         often = "" if smallest.always else f" ({smallest.how_often})"
         script = self._triage.path(self._store.finding(job.fingerprint))
         return ReductionResult(f"finding {job.fingerprint}: {script}{often}")

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from fuzz.errors import CaseError
+from fuzz.errors import CaseError, PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import Assignment, assignments, judge_case
 from fuzz.servers.arm import Arm
@@ -163,11 +163,21 @@ class InterestingnessTest:
         return bool(self._tested(case, self._check.shows_symptom))
 
     def _tested(self, case: Case, test: Callable[[Case], T]) -> T | None:
-        """Return the result of a test within the timeout; None if reduction may not produce this case."""
+        """Return the result of a test within the timeout; None if reduction may not produce this case.
+
+        None also if the oracle fails on a smaller case, which may be one that no generator makes.
+        """
         if not self._oracle.may_become(self.whole, case):
             return None
         with self._limit.applied(whole=case == self.whole):
-            return test(replace(case, sampled_by_content=False))
+            try:
+                return test(replace(case, sampled_by_content=False))
+            except PgduelError:
+                raise
+            except Exception:
+                if case == self.whole:
+                    raise
+                return None
 
 
 def sampled_by_name(case: Case, oracle: Oracle, *, alone: bool) -> Case:

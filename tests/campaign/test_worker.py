@@ -15,7 +15,7 @@ from fuzz.campaign import worker
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.counters import failed_checks
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.schedule import Range, RangeResult, Retry, RetryResult
+from fuzz.campaign.schedule import Range, RangeResult, Reduction, ReductionResult, Retry, RetryResult
 from fuzz.campaign.store import doubt_of
 from fuzz.campaign.worker import CaseWork, attached, revive
 from fuzz.engines import seeded
@@ -34,6 +34,7 @@ from oracles.model.case import Case, CaseId, Kind, Step
 from oracles.model.feature import Feature
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Canary, Observations, Oracle, Unstable, Verdict, all_oracles
+from oracles.result import Result
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(120)]
 
@@ -158,6 +159,20 @@ def test_an_oracle_that_fails_is_reported_and_the_findings_of_others_are_stored(
     assert result.counters.cases["test"] == 1
     with opened(tmp_path) as store:
         assert [found.finding.oracle for found in store.findings()] == ["result"]
+
+
+def test_an_oracle_that_fails_in_a_reduction_does_not_end_the_worker(
+    arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = cases(monkeypatch, queries(f"SELECT 1 WHERE {ON_B}"))
+    (fingerprint,) = run(arms, tmp_path, stop, job).found
+    monkeypatch.setattr(Result, "judge", Failing.judge)
+    with CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop) as do:
+        result = do(Reduction(fingerprint))
+    assert isinstance(result, ReductionResult)
+    assert result.note.startswith(f"finding {fingerprint} is not reduced: KeyError('Plan Rows') (")
+    with opened(tmp_path) as store:
+        assert not store.finding(fingerprint).reduced
 
 
 def test_a_crash_is_stored_although_its_server_does_not_start_again(
