@@ -12,18 +12,20 @@ from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from functools import partial
 from hashlib import sha256
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from fuzz import documents, workdir
+from fuzz import documents
 from fuzz.campaign import remote
+from fuzz.campaign.database import outlasted
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Done, LostJob
 from fuzz.campaign.remote import Answer, Preparation, RemoteWork, Subject
 from fuzz.campaign.schedule import Job, RangeResult, Reduction, ReductionResult, Result, Retry
 from fuzz.campaign.store import Store
-from fuzz.campaign.worker import ERRORS
+from fuzz.campaign.worker import ERRORS, append
 from fuzz.errors import ServerError
 from fuzz.servers import git
 from fuzz.servers.arm import ArmSpec
@@ -340,15 +342,13 @@ class DaskPool:
             found.fingerprint for found, case_id, case in answer.found if self._store.add_finding(found, case_id, case)
         ]
         for fingerprint in new:
-            self._triage.write(self._store.finding(fingerprint))
+            outlasted(partial(self._triage.write, self._store.finding(fingerprint)), self._say)
         for write in answer.writes:
             write(self._store)
         if isinstance(job, Reduction):
-            self._triage.write_with_notes(self._store.finding(job.fingerprint))
+            outlasted(partial(self._triage.write_with_notes, self._store.finding(job.fingerprint)), self._say)
         if answer.errors:
-            log = self._store.directory / ERRORS
-            with workdir.writing(log), log.open("a") as lines:
-                lines.write(answer.errors)
+            outlasted(partial(append, self._store.directory / ERRORS, answer.errors), self._say)
         for line in answer.lines:
             self._say(line)
         return self._localized(answer, new)

@@ -280,8 +280,8 @@ class _Worker:
     def _log(self, generator: str, name: str, error: Exception, result: RangeResult) -> str:
         """Log an error of pgduel itself, keep a line about it for the user, and return its kind."""
         log = self._work.directory / ERRORS
-        with workdir.writing(log), log.open("a") as lines:
-            lines.write(f"case {name}\n{''.join(traceback.format_exception(error))}\n")
+        text = f"case {name}\n{''.join(traceback.format_exception(error))}\n"
+        outlasted(partial(append, log, text), _ignore)
         kind = type(error).__name__
         own = error_in_file(error)
         what = f"case {name}: {own}" if own else f"pgduel failed on case {name}: {error!r}"
@@ -418,6 +418,12 @@ class _Worker:
         outcome = f"found: {', '.join(found)}" if found else error or counts
         self._store.tried_again(doubt.name, outcome)
         return RetryResult(f"doubt {doubt.name} ({doubt.oracle}: {doubt.reason}): {outcome}", tuple(found))
+
+
+def append(log: Path, text: str) -> None:
+    """Append text to a log. Raises StorageError."""
+    with workdir.writing(log), log.open("a") as lines:
+        lines.write(text)
 
 
 def _ignore(_line: str) -> None:

@@ -26,16 +26,18 @@ from fuzz.campaign.schedule import Job, RangeResult, Result, Schedule
 from fuzz.campaign.stop import Interrupt, Limits
 from fuzz.campaign.store import Store
 from fuzz.campaign.usage import Usage
-from fuzz.campaign.worker import CaseWork, attached
+from fuzz.campaign.worker import ERRORS, CaseWork, attached
 from fuzz.cli.options import facts_of
-from fuzz.errors import ServerError
+from fuzz.errors import DiskFull, ServerError
 from fuzz.servers.arm import Arm, ArmSpec, open_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.base import Base
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.series import series_from_files
+from fuzz.triage.triage import DIRECTORY as REPRODUCERS
 from tests.cli.command import addresses_of
 from tests.injected_bugs.injected_bug import bug_of, sound_patches
+from tests.servers.disk import fill, of_limited_size
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
 
@@ -70,13 +72,16 @@ class _Campaign:
         self.directory = directory
         self.messages: list[str] = []
         self.shown: Callable[[Counters], None] = lambda _: None
+        self.said: Callable[[str], None] = lambda _: None
         self._specs = specs
         self._arms = arms
 
+    def _say(self, line: str) -> None:
+        self.messages.append(line)
+        self.said(line)
+
     def _run(self, open_pool: Callable[[Store, Plan], AbstractContextManager[Workers[Job, Result]]]) -> None:
-        environment = Environment(
-            list, list, float, float, Usage, self.messages.append, lambda counters, _: self.shown(counters)
-        )
+        environment = Environment(list, list, float, float, Usage, self._say, lambda counters, _: self.shown(counters))
         plan = Plan(1, {"set_operations": 1}, None, CASES, stop_at_first=False, arms=ArmOptions())
         self.directory.mkdir(exist_ok=True)
         with opened(self.directory) as store:
@@ -93,7 +98,7 @@ class _Campaign:
     def on_dask(self, client: Any) -> None:
         def opening(store: Store, plan: Plan) -> DaskPool:
             work = remote_work(store, plan, self._specs, same_build=False)
-            return DaskPool(client, work, store, self.messages.append, bool)
+            return DaskPool(client, work, store, self._say, bool)
 
         self._run(opening)
 
@@ -163,7 +168,7 @@ def test_what_a_worker_found_is_stored_although_it_cannot_continue(
     """The disk of each worker is full at the end of its first job with a finding."""
 
     def execute_on_full_disk(name: str, job: Job, subject: Subject) -> Answer:
-        answer = remote.execute(name, job, subject)  # in the worker, where it is not replaced
+        answer = remote.execute(name, job, subject)  # in the worker, where it is the original
         assert answer is not None
         assert isinstance(answer.result, RangeResult)
         fatal = "cannot write errors.log (disk full)" if answer.found else None
@@ -178,3 +183,36 @@ def test_what_a_worker_found_is_stored_although_it_cannot_continue(
     assert found.reproducer is not None
     assert found.reproducer.exists()
     assert any(line.startswith(f"finding {found.finding.fingerprint}: ") for line in campaign.messages)
+
+
+@pytest.mark.usefixtures("not_reducing")
+def test_reproducers_and_the_log_of_errors_wait_for_room_on_a_full_disk(
+    tmp_path: Path, specs: tuple[ArmSpec, ...], arms: tuple[Arm, ...], client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each job has an error. There is room again after each failure, and no more when one file is written."""
+
+    def execute_with_error(name: str, job: Job, subject: Subject) -> Answer:
+        answer = remote.execute(name, job, subject)  # in the worker, where it is the original
+        assert answer is not None
+        return replace(answer, errors=f"error in {job}\n")
+
+    monkeypatch.setattr(remote, "execute", execute_with_error)
+    campaign = _Campaign(tmp_path / "1", specs, arms)
+    with of_limited_size(campaign.directory / REPRODUCERS, 4) as disk:
+        (campaign.directory / ERRORS).symlink_to(disk / ERRORS)
+        fill(disk)
+
+        def change_room(line: str) -> None:
+            if "trying again for 10 minutes" in line:
+                (disk / "filling").unlink()
+            elif line == DiskFull.passed:
+                fill(disk)
+
+        campaign.said = change_room
+        campaign.on_dask(client)
+        assert campaign.scripts
+        assert all(path is not None and path.exists() for path in campaign.scripts)
+        assert "error in Range" in (campaign.directory / ERRORS).read_text()
+    assert campaign.cases == CASES
+    for file in (ERRORS, ".sql"):
+        assert any(f"{file} (No space left on device); make room there; " in line for line in campaign.messages)

@@ -35,6 +35,7 @@ from oracles.model.feature import Feature
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Canary, Observations, Oracle, Unstable, Verdict, all_oracles
 from oracles.result import Result
+from tests.servers.disk import fill, of_limited_size
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(120)]
 
@@ -159,6 +160,30 @@ def test_an_oracle_that_fails_is_reported_and_the_findings_of_others_are_stored(
     assert result.counters.cases["test"] == 1
     with opened(tmp_path) as store:
         assert [found.finding.oracle for found in store.findings()] == ["result"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    with of_limited_size(tmp_path / "disk", 4) as directory:
+        yield directory
+
+
+def test_the_log_of_errors_waits_for_room_on_a_full_disk(
+    arms: tuple[Arm, ...], small_disk: Path, stop: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(small_disk)
+
+    class Filling(Failing):
+        def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...]:
+            Timer(3, fill(small_disk).unlink).start()
+            return super().judge(case, arms, observations)
+
+    monkeypatch.setattr(worker, "all_oracles", lambda: (Filling(),))
+    with CaseWork(attached(arms), small_disk, 1, "", {})(0, stop) as do:
+        result = do(cases(monkeypatch, queries("SELECT 1")))
+    assert isinstance(result, RangeResult)
+    assert (result.fatal, result.done) == (None, 1)
+    assert "raise KeyError" in (small_disk / worker.ERRORS).read_text()
 
 
 def test_an_oracle_that_fails_in_a_reduction_does_not_end_the_worker(
