@@ -8,7 +8,7 @@ import os
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -53,6 +53,7 @@ from oracles.model.oracle import Inconclusive, Observations, Unstable, all_oracl
 EXPLAINED = 10  # one of so many cases has an additional explained run
 REPORTED = 1.0  # seconds after which a worker reports results within a range; it reports findings at once
 ERRORS = "errors.log"
+LOGGED = 10  # limit of logged errors of one place, for each worker
 RETRIES = 20  # of a doubt
 EXAMPLES = 10  # limit of cases of a finding that are tried while none is evidence of a new bug
 _YOUNG = 50_000  # allocations that trigger garbage collection; syntax trees have many objects, but no cycles
@@ -211,6 +212,7 @@ class _Worker:
         self._features = features_of(work.arms)
         self._explained = explained_arm(work.arms).name
         self._executor: Executor | None = None
+        self._logged: Counter[Hashable] = Counter()  # errors by place
         self._target = SourceDatabase(work.arms[0], self._name, work.given)
         self._edges = Edges.of(work.arms, explained_arm(work.arms), self._name, work.directory)
         self._engine = self._new_engine(number)
@@ -278,10 +280,18 @@ class _Worker:
             self._engine.conclude(executed=executed)
 
     def _log(self, generator: str, name: str, error: Exception, result: RangeResult) -> str:
-        """Log an error of pgduel itself, keep a line about it for the user, and return its kind."""
+        """Log an error of pgduel itself, keep a line about it for the user, and return its kind.
+
+        An oracle that fails on each case would fill the disk within weeks, so few errors of each place are logged.
+        """
         log = self._work.directory / ERRORS
-        text = f"case {name}\n{''.join(traceback.format_exception(error))}\n"
-        outlasted(partial(append, log, text), _ignore)
+        place = _place(error)
+        self._logged[place] += 1
+        if self._logged[place] <= LOGGED:
+            text = f"case {name}\n{''.join(traceback.format_exception(error))}\n"
+            if self._logged[place] == LOGGED:
+                text += f"{LOGGED} errors of this worker at this place are logged; more are only counted\n\n"
+            outlasted(partial(append, log, text), _ignore)
         kind = type(error).__name__
         own = error_in_file(error)
         what = f"case {name}: {own}" if own else f"pgduel failed on case {name}: {error!r}"
@@ -418,6 +428,12 @@ class _Worker:
         outcome = f"found: {', '.join(found)}" if found else error or counts
         self._store.tried_again(doubt.name, outcome)
         return RetryResult(f"doubt {doubt.name} ({doubt.oracle}: {doubt.reason}): {outcome}", tuple(found))
+
+
+def _place(error: Exception) -> Hashable:
+    """Return kind, line and files of an error. Its lines above the last one may differ with the syntax of each case."""
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    return type(error), frames[-1], frozenset(file for file, _ in frames)
 
 
 def append(log: Path, text: str) -> None:

@@ -162,6 +162,34 @@ def test_an_oracle_that_fails_is_reported_and_the_findings_of_others_are_stored(
         assert [found.finding.oracle for found in store.findings()] == ["result"]
 
 
+class FailingElsewhere(Failing):
+    """An oracle that raises an error of the same kind at another place."""
+
+    name: ClassVar[str] = "failing_elsewhere"
+
+    def judge(self, case: Case, arms: Sequence[str], observations: Observations) -> tuple[Verdict, ...]:
+        raise KeyError("Actual Rows")
+
+
+def test_the_log_of_errors_has_few_errors_of_each_place(
+    arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "LOGGED", 2)
+    monkeypatch.setattr(worker, "REPORTED", 600.0)
+    made = [queries(f"SELECT {number}") for number in range(4)]
+    begin(tmp_path)
+    monkeypatch.setattr(worker, "all_oracles", lambda: (Failing(), FailingElsewhere(), *all_oracles()))
+    with CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop) as do:
+        result = do(cases(monkeypatch, *made))
+    assert isinstance(result, RangeResult)
+    assert result.counters.cases["test"] == 4
+    log = (tmp_path / worker.ERRORS).read_text()
+    for place in ("Plan Rows", "Actual Rows"):
+        assert log.count(f"\nKeyError: '{place}'\n") == 2
+    assert log.count("2 errors of this worker at this place are logged; more are only counted\n") == 2
+    assert failed_checks(result.counters, {"planted": 0, "retried": 0}) == ("pgduel itself failed on 4 cases of test",)
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     with of_limited_size(tmp_path / "disk", 4) as directory:
