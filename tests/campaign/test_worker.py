@@ -179,7 +179,7 @@ def test_the_log_of_errors_has_few_errors_of_each_place(
     made = [queries(f"SELECT {number}") for number in range(4)]
     begin(tmp_path)
     monkeypatch.setattr(worker, "all_oracles", lambda: (Failing(), FailingElsewhere(), *all_oracles()))
-    with CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop) as do:
+    with CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop.is_set) as do:
         result = do(cases(monkeypatch, *made))
     assert isinstance(result, RangeResult)
     assert result.counters.cases["test"] == 4
@@ -207,7 +207,7 @@ def test_the_log_of_errors_waits_for_room_on_a_full_disk(
             return super().judge(case, arms, observations)
 
     monkeypatch.setattr(worker, "all_oracles", lambda: (Filling(),))
-    with CaseWork(attached(arms), small_disk, 1, "", {})(0, stop) as do:
+    with CaseWork(attached(arms), small_disk, 1, "", {})(0, stop.is_set) as do:
         result = do(cases(monkeypatch, queries("SELECT 1")))
     assert isinstance(result, RangeResult)
     assert (result.fatal, result.done) == (None, 1)
@@ -220,7 +220,7 @@ def test_an_oracle_that_fails_in_a_reduction_does_not_end_the_worker(
     job = cases(monkeypatch, queries(f"SELECT 1 WHERE {ON_B}"))
     (fingerprint,) = run(arms, tmp_path, stop, job).found
     monkeypatch.setattr(Result, "judge", Failing.judge)
-    with CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop) as do:
+    with CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop.is_set) as do:
         result = do(Reduction(fingerprint))
     assert isinstance(result, ReductionResult)
     assert result.note.startswith(f"finding {fingerprint} is not reduced: KeyError('Plan Rows') (")
