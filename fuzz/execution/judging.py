@@ -144,7 +144,8 @@ def judge_despite_errors(
             break
         except ServerError as error:
             outage = error
-            judged = _judged_without(wanted, assignments, judged, case, observations)
+            pairs = zip(assignments, judged, strict=True)
+            judged = [_judged_without_server(each, case, observations, before) for each, before in pairs]
             break
         pairs = zip(assignments, judged, strict=True)
         judged = [_judged_by(assignment, case, observations, before) for assignment, before in pairs]
@@ -191,23 +192,19 @@ def _judged_by(assignment: Assignment, case: Case, observations: Observations, b
     return given
 
 
-def _judged_without(
-    unobserved: Sequence[Run],
-    assignments: Sequence[Assignment],
-    judged: Sequence[_Judgement],
-    case: Case,
-    observations: Observations,
-) -> list[_Judgement]:
-    """Return the judgements after a server went away. What counts nevertheless is judged as if these runs were skipped.
+def _judged_without_server(
+    assignment: Assignment, case: Case, observations: Observations, before: _Judgement
+) -> _Judgement:
+    """Return what an oracle returns after a server went away, if its verdicts count then.
 
-    Otherwise, a crash would be lost if its oracle waited for runs of other arms.
+    Runs that it requests are skipped. Otherwise, a crash would be lost if its oracle waited for runs of other arms.
     """
     skipped = tuple(Observation(Outcome.SKIPPED) for _ in case.all_steps)
-    known = {**observations, **{run: CaseObservation(run.arm, skipped) for run in unobserved}}
-    return [
-        _judged_by(assignment, case, known, before) if assignment.oracle.judges_lost_servers else before
-        for assignment, before in zip(assignments, judged, strict=True)
-    ]
+    known = dict(observations)
+    while assignment.oracle.judges_lost_servers and isinstance(before, More):
+        known |= {run: CaseObservation(run.arm, skipped) for run in before.runs if run not in known}
+        before = _judged_by(assignment, case, known, before)
+    return before
 
 
 def _require_progress(oracle: Oracle, given: tuple[Verdict, ...] | More, observations: Observations) -> None:

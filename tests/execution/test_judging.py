@@ -162,6 +162,17 @@ def test_a_crash_is_judged_although_the_other_arm_cannot_repeat_its_run() -> Non
     assert all(seen.steps[0].outcome is not Outcome.SKIPPED for seen in judged.observations.values())
 
 
+def test_a_crash_that_was_observed_before_judging_is_judged_although_its_server_is_down() -> None:
+    def respond(run: Run) -> CaseObservation:
+        raise ServerError(f"the server of arm {run.arm} is down")
+
+    explained = Run(ARMS[1], CASE.modes, explain=True)
+    known = {explained: replace(seen(ok("1")), crash="PANIC:  it is full")}
+    judged = judge_despite_errors(StubExecutor(respond), assigned((Crash(), OneMore(2)), ARMS), CASE, known)
+    (found,) = judged.findings
+    assert (found.arms, found.origin) == (ARMS, "PANIC it is full")
+
+
 def test_statements_compared_by_several_oracles_count_once() -> None:
     verdicts = (("a", Agree(3)), ("a", Agree(4)), ("a", Inconclusive("timeout")), ("b", Agree(5)))
     assert JudgedCase(verdicts, {}).statements == 7
