@@ -73,7 +73,7 @@ def _outcome(known: KnownFinding, executor: Executor, arms: Sequence[Arm]) -> Re
         outcome = _replay(known.found, executor, arms)
         if outcome is not None and not outcome.shown and _moved_to_base(known, arms):
             return replace(outcome, shown=True, of_base=True)
-    except Exception as error:  # also of an oracle: a plan of a new build may lack what the old one had
+    except Exception as error:  # an oracle may fail, too, for example because EXPLAIN has changed
         reason = str(error) if isinstance(error, PgduelError) else repr(error)
         return FailedReplay(known.found.finding.fingerprint, reason)
     return outcome
