@@ -296,7 +296,7 @@ class CaseRun:
     def _postmaster_killed(self, entries: Sequence[Entry]) -> bool:
         """Return whether the postmaster is gone without a report of itself or of the death of another process."""
         alive = runs_in(self._postmaster, self._worker_db.cluster.data)
-        return not (alive or deaths(entries).lines or reports_of(self._postmaster, entries))
+        return not (alive or deaths(entries).lines or reports_of({self._postmaster}, entries))
 
     def _ended_by_others(self, entries: Sequence[Entry]) -> bool:
         """Return whether the session ended because another process died."""

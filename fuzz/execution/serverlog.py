@@ -10,7 +10,7 @@ contains the process number of the backend that opened them.
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -145,9 +145,9 @@ def _led(pid: int, entries: Iterable[Entry]) -> set[int]:
     return led
 
 
-def reports_of(pid: int, entries: Iterable[Entry]) -> list[str]:
-    """Return a process's reports of failed assertions, signals, PANIC and sanitizers."""
-    return [entry.text for entry in entries if entry.pid == pid and _REPORT.search(entry.text)]
+def reports_of(pids: Set[int], entries: Iterable[Entry]) -> list[str]:
+    """Return the reports of these processes on failed assertions, signals, PANIC and sanitizers, in order."""
+    return [entry.text for entry in entries if entry.pid in pids and _REPORT.search(entry.text)]
 
 
 def crash_of(pid: int, entries: Iterable[Entry], executable: Path, postmaster: int = 0) -> str | None:
@@ -165,7 +165,7 @@ def crash_of(pid: int, entries: Iterable[Entry], executable: Path, postmaster: i
     mine |= {follower for follower, leader in dead.leaders.items() if leader in mine}
     mine |= {process for process, line in dead.lines.items() if pid and not _OF_SESSION.match(line)}
     lines = [line for process, line in dead.lines.items() if process in mine]
-    reports = [entry.text for entry in listed if entry.pid in mine | {0} and _REPORT.search(entry.text)]
+    reports = reports_of(mine | {0}, listed)
     if not lines and not reports:
         return None
     return "\n".join(symbolised(reports, executable) + lines)
