@@ -102,6 +102,7 @@ def test_equal_builds_have_equal_catalogs(build: Build) -> None:
 @pytest.mark.servers
 @pytest.mark.timeout(1800)
 @pytest.mark.usefixtures("data")
+@pytest.mark.long
 def test_a_limited_run_measures_a_patch_with_and_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,6 +129,7 @@ def test_a_limited_run_measures_a_patch_with_and_without(
 
 @pytest.mark.servers
 @pytest.mark.timeout(900)
+@pytest.mark.long
 def test_an_interrupted_run_prints_its_rows_and_continues(tmp_path: Path) -> None:
     command, file = Command(tmp_path), tmp_path / "bench.json"
     arms = ("--arm", "a=upstream", "--arm", "b=upstream", "--flavor", "assert", "--json", file)

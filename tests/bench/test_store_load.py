@@ -88,6 +88,7 @@ def test_rows_are_kept_after_a_failure_and_after_an_interrupt(
 
 
 @pytest.mark.servers
+@pytest.mark.long
 def test_both_stores_are_measured(tmp_path: Path) -> None:
     file = tmp_path / "loads.json"
     ended = Command(tmp_path / "campaigns")("bench", "store", "--workers", "1,3", "--seconds", "1", "--json", file)

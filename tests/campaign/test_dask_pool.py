@@ -128,6 +128,7 @@ def test_certificates_remain_valid_if_the_clock_is_set_back() -> None:
 
 
 @pytest.mark.usefixtures("not_reducing")
+@pytest.mark.long
 def test_a_cluster_finds_what_local_processes_find(
     tmp_path: Path, specs: tuple[ArmSpec, ...], arms: tuple[Arm, ...], client: Any
 ) -> None:
@@ -143,6 +144,7 @@ def test_a_cluster_finds_what_local_processes_find(
 
 
 @pytest.mark.usefixtures("not_reducing")
+@pytest.mark.long
 def test_the_job_of_a_killed_worker_runs_again(
     tmp_path: Path, specs: tuple[ArmSpec, ...], arms: tuple[Arm, ...], client: Any
 ) -> None:

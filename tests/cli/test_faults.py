@@ -19,7 +19,7 @@ from fuzz.campaign.catalog import opened
 from tests.cli.command import Command, Ended, await_cases, ended, json_of
 from tests.servers.disk import fill, of_limited_size
 
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.servers, pytest.mark.long, pytest.mark.timeout(900)]
 
 # After the clock is set back, the server's pg_sleep would not end for a day.
 _GENERATOR = '''\

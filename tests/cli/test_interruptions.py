@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.command import EQUALS, Command, await_cases, ended, json_of
 
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.servers, pytest.mark.long, pytest.mark.timeout(900)]
 
 
 def test_an_interrupted_and_then_killed_campaign_is_resumed_to_its_end(pgduel: Command, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from fuzz.campaign.dask_pool import connected
 from tests.cli.command import EQUALS, Command, addresses_of, await_cases, ended, json_of
 
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.servers, pytest.mark.long, pytest.mark.timeout(900)]
 
 _HERE, _THERE = "198.51.100.1", "198.51.100.2"  # for documentation (RFC 5737)
 _CUT = 45  # seconds without a network, more than Dask's own timeout of 30

@@ -19,7 +19,7 @@ from tests.cli.command import Command, Ended, ended
 from tests.cli.unreduced import CASE_ID, QUERY, SCENE, unreduced
 from tests.servers.disk import fill, of_limited_size
 
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.servers, pytest.mark.long, pytest.mark.timeout(900)]
 
 # The query waits, so each test takes a while. No two tables can be dropped together.
 SLOW = QUERY.sql.replace("FROM (VALUES (5), (10), (15)) AS o (x)", "FROM (SELECT 5 * n FROM w) AS o (x)")

@@ -16,7 +16,7 @@ from fuzz.servers.cluster import Cluster
 from fuzz.store_url import VARIABLE
 from tests.cli.command import EQUALS, Command, Ended, ended, json_of
 
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(900), pytest.mark.usefixtures("shared_store")]
+pytestmark = [pytest.mark.servers, pytest.mark.long, pytest.mark.timeout(900), pytest.mark.usefixtures("shared_store")]
 
 CASES = ("--cases", "16", "--generator", "partitioned_joins")
 

@@ -156,6 +156,7 @@ def test_a_session_ended_by_its_own_statement_is_lost_not_crashed(executor: Exec
     assert observed.steps[1].sqlstate == "08P01"
 
 
+@pytest.mark.long
 def test_a_backend_that_hangs_is_a_timeout_and_killed(twins: tuple[Arm, ...]) -> None:
     case = Case("test", (), (query("SELECT 1"), query("SELECT pg_sleep(9)"), query("SELECT 2")))
     with Executor(twins, "hanging", statement_timeout_ms=1000) as executor:

@@ -95,6 +95,7 @@ def kill_while_it_compiles(tree: str, cache: Path) -> None:
     os.waitpid(killed, 0)
 
 
+@pytest.mark.long
 def test_the_second_arm_compiles_changed_files_only_and_a_killed_build_is_harmless(
     base: Base, build: Build, elsewhere: Path
 ) -> None:

@@ -44,6 +44,7 @@ def measured(arm: Arm, script: str) -> ReducedCase:
     return smallest
 
 
+@pytest.mark.long
 def test_a_finding_that_a_correction_hides_is_its_fault(upstream: Arm) -> None:
     other_version = Patch("other.patch", PATCHES[f"{JSON}.patch"].content.replace(b"resnull", b"renamed"))
     pruning = PATCHES[f"{PRUNING}.patch"]

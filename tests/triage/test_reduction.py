@@ -84,6 +84,7 @@ def test_a_large_case_is_reduced_to_what_matters(executor: Executor) -> None:
     assert judge_case(executor, assigned((Result(),), NAMES), parse(script)).findings == ()
 
 
+@pytest.mark.long
 def test_a_finding_that_occurs_in_half_of_the_tries_is_reduced(executor: Executor) -> None:
     case = large_case()
     first = found_in(executor, case)
