@@ -9,6 +9,7 @@ planner does not simplify them, because r uses the query's own columns.
 """
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, Final
@@ -28,6 +29,8 @@ from oracles.sql.total_order import is_star
 CACHED: Final = 4096  # statements
 _TAUTOLOGY: Final = "(({r}) OR NOT ({r}) OR ({r}) IS NULL)"
 _CONTRADICTION: Final = "(({r}) AND NOT ({r}) AND ({r}) IS NOT NULL)"
+
+_PLACE: Final = re.compile(r"\bplace_of_expression_(\d+)\b")
 
 # Forms that are equivalent to a condition p. The first two use it once, and remain usable as join conditions.
 _KEPT: Final = ("({p}) AND {true}", "NOT (NOT ({p}))")
@@ -56,7 +59,7 @@ def transformed(sql: str) -> str:
     transformer = _Transformer(sql)
     transformer.values_of(statement)
     transformer(statement)
-    return printed(statement) if transformer.count else ""
+    return transformer.filled(printed(statement)) if transformer.count else ""
 
 
 class _Transformer(Reader):
@@ -69,6 +72,7 @@ class _Transformer(Reader):
         super().__init__()
         self.count = 0
         self._sql = sql
+        self._texts: list[str] = []  # of the expressions at the places
 
     def visit_SelectStmt(self, _ancestors: Any, node: Any) -> None:
         node.whereClause = self._conditions(node.whereClause, _KEPT + _WRAPPED)
@@ -78,31 +82,44 @@ class _Transformer(Reader):
         if node.jointype != JoinType.JOIN_FULL:  # FULL JOIN supports hashable or mergeable conditions only
             node.quals = self._conditions(node.quals, _KEPT)
 
+    def filled(self, sql: str) -> str:
+        """Return the printed SQL with the expressions at their places; "" if a place is missing."""
+        complete = len(_PLACE.findall(sql)) == len(self._texts)
+        return _PLACE.sub(lambda place: self._texts[int(place[1])], sql) if complete else ""
+
     def values_of(self, select: Any) -> None:
         """Transform the values that the outermost query returns, unless other clauses refer to them."""
         refers = groups(select) or select.distinctClause or select.sortClause or select.op != SetOperation.SETOP_NONE
         for target in () if refers else select.targetList or ():
             if not is_star(target.val) and not calls(target.val, SET_RETURNING):
-                target.val = self._changed(target.val, _VALUES, f"({text_of(target.val)}) IS NULL")
+                text = text_of(target.val)
+                target.val = self._changed(target.val, _VALUES, text, f"({text}) IS NULL" if text else "")
 
     def _conditions(self, condition: Any, forms: Sequence[str]) -> Any:
         changed = [self._condition(each, forms) for each in conjuncts(condition)]
         return all_of(*changed)
 
     def _condition(self, condition: Any, forms: Sequence[str]) -> Any:
+        text = text_of(condition)
         if has_subquery(condition):
-            return self._changed(condition, forms, next(_nulls(condition), ""))
-        return self._changed(condition, (*forms, *_REPEATED) if len(forms) > len(_KEPT) else forms, text_of(condition))
+            return self._changed(condition, forms, text, next(_nulls(condition), ""))
+        return self._changed(condition, (*forms, *_REPEATED) if len(forms) > len(_KEPT) else forms, text, text)
 
-    def _changed(self, value: Any, forms: Sequence[str], about: str) -> Any:
-        """Return the value in another form; `about` is the condition r of tautologies and contradictions."""
-        text = text_of(value)
+    def _changed(self, value: Any, forms: Sequence[str], text: str, about: str) -> Any:
+        """Return the value in another form; `about` is the condition r of tautologies and contradictions.
+
+        A value without subqueries gets a place, at which its text is put, since to print it again takes time.
+        """
         if not text or not about or (has_subquery(value) and forms is _VALUES):
             return value
         self.count += 1
         chosen = hashlib.sha256(f"{self.count} {self._sql}".encode()).digest()[0] % len(forms)
         true, false = (form.format(r=about) for form in (_TAUTOLOGY, _CONTRADICTION))
-        return expression(forms[chosen].format(p=text, r=about, true=true, false=false))
+        changed = forms[chosen].format(p=text, r=about, true=true, false=false)
+        if has_subquery(value):
+            return expression(changed)
+        self._texts.append(f"({changed})")
+        return expression(f"place_of_expression_{len(self._texts) - 1}")
 
 
 def _nulls(value: Any) -> Iterator[str]:

@@ -20,7 +20,7 @@ from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import ArmRuns, MetamorphicRelation
 from oracles.model.oracle import Canary, Sample
-from oracles.sql.building import printed, snippet
+from oracles.sql.building import after_with, around_place, place, printed, snippet
 from oracles.sql.core import summarized
 from oracles.sql.determinism import deterministic_select
 from oracles.sql.distinguishable_values import inexact_types, is_exact
@@ -57,24 +57,23 @@ def paged(sql: str, types: Sequence[str] = ()) -> Paged | None:
     statement = deterministic_select(sql)
     around, select = summarized(statement)
     unordered = {position for position, each in enumerate(types, 1) if each in _UNORDERED and around is None}
-    pages = None if select is None else _pages(select, unordered)
-    if pages is None:
-        return None
-    if around is not None:
-        around.fromClause[0].subquery = pages
-    text = printed(pages if around is None else statement)
-    return Paged(text, around is not None) if text else None
+    pages = "" if select is None else _pages(select, unordered)
+    if not pages or around is None:
+        return Paged(pages, is_within=False) if pages else None
+    around.fromClause[0].subquery = place()
+    before, after = around_place(printed(statement))
+    return Paged(f"{before}{pages}{after}", is_within=True) if before else None
 
 
-def _pages(select: Any, unordered: Collection[int]) -> Any:
-    """Return the union of two or three pages of a query, which is changed; None if it cannot be divided.
+def _pages(select: Any, unordered: Collection[int]) -> str:
+    """Return the union of two or three pages of a query, whose tree changes; "" if it cannot be divided.
 
     PostgreSQL 17 does not sort by a constant that grouping sets replace by NULL, so queries with grouping sets have no
     total order (4cfb7a7b549e in corpus/README.md).
     """
     targets, limits = shown_targets(select), _limits(select)
     if not targets or not limits or any(isinstance(each, ast.GroupingSet) for each in select.groupClause or ()):
-        return None
+        return ""
     common, select.withClause = select.withClause, None
     select.limitCount = select.limitOffset = None
     select.limitOption = LimitOption.LIMIT_OPTION_DEFAULT
@@ -84,10 +83,8 @@ def _pages(select: Any, unordered: Collection[int]) -> Any:
     select.sortClause = (*keys, *more)
     text = printed(select)
     if not text:
-        return None
-    pages = snippet(" UNION ALL ".join(f"SELECT * FROM ({text}{limit}) AS page" for limit in limits))
-    pages.withClause = common
-    return pages
+        return ""
+    return after_with(common, " UNION ALL ".join(f"SELECT * FROM ({text}{limit}) AS page" for limit in limits))
 
 
 def _key(sql: str) -> Any:

@@ -17,14 +17,13 @@ pass their limits on, and executions with workers do not.
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import ArmRuns, MetamorphicRelation
 from oracles.model.mode import Mode
 from oracles.model.oracle import Canary, Sample
-from oracles.sql.building import snippet
 from oracles.sql.core import with_derived_rows
 
 CACHED: Final = 4096  # statements
@@ -35,35 +34,23 @@ _ALL: Final = 1_000_000_000  # more rows than any query has
 _EXECUTIONS: Final = f"(0, 1, 0), (1, 1, 0), (NULL, {_ALL}, 0), (2, 2, 0), (NULL, 0, 0)"
 _RESCANNED: Final = (
     f"SELECT q.* FROM (VALUES {_EXECUTIONS}) AS again (n, skipped, none) "
-    "CROSS JOIN LATERAL (SELECT * FROM (SELECT * FROM (SELECT) AS q LIMIT again.n) AS q OFFSET again.skipped) AS q"
+    "CROSS JOIN LATERAL (SELECT * FROM (SELECT * FROM ({sql}) AS q LIMIT again.n) AS q OFFSET again.skipped) AS q"
 )
 # The plan of this OFFSET has a Limit node, to which the node of another LIMIT does not pass its own.
-_HIDING: Final = "SELECT * FROM (SELECT) AS q OFFSET again.none"
+_HIDING: Final = "SELECT * FROM ({sql}) AS q OFFSET again.none"
 _SERIAL: Final = Mode("serial", (("max_parallel_workers_per_gather", "0"),))
 
 
 @lru_cache(CACHED)
 def rescanned(sql: str) -> str:
     """Return the query with the rows of the last of five executions of `sql`; "" if these may differ."""
-    return with_derived_rows(sql, _again)
+    return with_derived_rows(sql, lambda rows: _RESCANNED.format(sql=rows))
 
 
 @lru_cache(CACHED)
 def rescanned_with_hidden_limits(sql: str) -> str:
     """Return the same, but the plan of `sql` does not know how many rows are read."""
-    return with_derived_rows(sql, lambda select: _again(_within(_HIDING, select)))
-
-
-def _again(select: Any) -> Any:
-    again = snippet(_RESCANNED)
-    again.fromClause[0].rarg.subquery.fromClause[0].subquery.fromClause[0].subquery = select
-    return again
-
-
-def _within(outer: str, select: Any) -> Any:
-    whole = snippet(outer)
-    whole.fromClause[0].subquery = select
-    return whole
+    return with_derived_rows(sql, lambda rows: _RESCANNED.format(sql=_HIDING.format(sql=rows)))
 
 
 class Rescan(Metamorphic):

@@ -11,32 +11,25 @@ If a query returns aggregates of a subquery only, then the subquery becomes the 
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import ArmRuns, MetamorphicRelation
 from oracles.model.oracle import Canary, Sample
-from oracles.sql.building import snippet
 from oracles.sql.core import with_derived_rows
 
 CACHED: Final = 4096  # statements
 SHARED: Final = Sample("shared", 32)
 _SHARED: Final = (
-    "WITH shared AS MATERIALIZED (SELECT) (SELECT * FROM shared LIMIT 2) UNION ALL (SELECT * FROM shared OFFSET 2)"
+    "WITH shared AS MATERIALIZED ({sql}) (SELECT * FROM shared LIMIT 2) UNION ALL (SELECT * FROM shared OFFSET 2)"
 )
 
 
 @lru_cache(CACHED)
 def shared(sql: str) -> str:
     """Return the query with its rows read by two readers of one CTE; "" if these may differ."""
-    return with_derived_rows(sql, _readers)
-
-
-def _readers(select: Any) -> Any:
-    readers = snippet(_SHARED)
-    readers.withClause.ctes[0].ctequery = select
-    return readers
+    return with_derived_rows(sql, lambda rows: _SHARED.format(sql=rows))
 
 
 class SharedCte(Metamorphic):

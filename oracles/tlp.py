@@ -9,7 +9,7 @@ DISTINCT is applied again to all parts together. Aggregates of all rows are comp
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -22,13 +22,15 @@ from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import ArmRuns, MetamorphicRelation
 from oracles.model.oracle import Canary, Sample
-from oracles.sql.building import all_of, digest, expression, is_null, negated, printed, snippet, union_all
+from oracles.sql.building import DIGEST, after_with, all_of, expression, printed, text_of
 from oracles.sql.core import deterministic_core, groups, restrictions, top_join
 from oracles.sql.determinism import AGGREGATES, SET_RETURNING, calls, name_of
 from oracles.sql.names import aggregates
 from oracles.sql.total_order import is_star
 
 CACHED: Final = 4096  # statements; each is partitioned several times in a row
+_PLACE: Final = "place_of_the_condition"
+_VALUES: Final = ("({p})", "(NOT ({p}))", "(({p}) IS NULL)")  # the conditions of the parts
 
 # The aggregate that combines the parts' aggregates. A sum of no rows is null, which sum and max ignore; a count is
 # never null.
@@ -69,15 +71,38 @@ def partitioned(sql: str) -> Partitioning | None:
     """Return the partitioned form of this query; None if there is none."""
     select = deterministic_core(sql)
     shape = None if select is None else _shape(select)
-    if shape is None:
+    chosen, others = (None, []) if shape is None else _condition(sql, select)
+    condition = "" if chosen is None else text_of(chosen)
+    if shape is None or not condition:
         return None
-    whole = _without_condition(sql)
-    parts = [_part(sql, condition) for condition in (lambda p: p, negated, is_null)]
-    if whole is None or any(part is None for part in parts):
+    common, select.withClause = select.withClause, None
+    clause = "havingClause" if groups(select) else "whereClause"
+    setattr(select, clause, all_of(*others))
+    whole = printed(select)
+    functions = _named(select.targetList) if shape is Shape.AGGREGATE else []
+    setattr(select, clause, all_of(expression(_PLACE), *others))
+    part = printed(select)
+    if not whole or part.count(_PLACE) != 1:
         return None
-    statements = _aggregated(whole, parts) if shape is Shape.AGGREGATE else _listed(whole, parts, shape)
-    texts = tuple(map(printed, statements))
+    parts = " UNION ALL ".join(part.replace(_PLACE, value.format(p=condition)) for value in _VALUES)
+    texts = tuple(after_with(common, text) for text in _statements(shape, whole, parts, functions))
     return Partitioning(shape, *texts) if all(texts) else None
+
+
+def _named(targets: Sequence[Any]) -> list[str]:
+    """Name the aggregates c1, c2, and so on, and return those that combine them."""
+    for number, target in enumerate(targets, start=1):
+        target.name = f"c{number}"
+    return [_COMBINED_BY[name_of(target.val)] for target in targets]
+
+
+def _statements(shape: Shape, whole: str, parts: str, functions: Sequence[str]) -> tuple[str, str]:
+    """Return the queries for the whole and for all parts: digests of the rows, or `functions` of the aggregates."""
+    if shape is Shape.AGGREGATE:
+        outputs = ", ".join(f"{function}(c{number})" for number, function in enumerate(functions, start=1))
+        return whole, f"SELECT {outputs} FROM ({parts}) AS p"
+    together = f"SELECT DISTINCT * FROM ({parts}) AS p" if shape is Shape.DISTINCT else parts
+    return DIGEST.format(sql=whole), DIGEST.format(sql=together)
 
 
 def _shape(select: Any) -> Shape | None:
@@ -93,24 +118,6 @@ def _combines(value: Any) -> bool:
     """Return whether it is an aggregate that can be computed from the parts' aggregates."""
     plain = isinstance(value, ast.FuncCall) and not (value.agg_distinct or value.agg_order or value.agg_within_group)
     return plain and name_of(value) in _COMBINED_BY
-
-
-def _without_condition(sql: str) -> Any:
-    """Return the core without the partitioning condition."""
-    select = deterministic_core(sql)
-    _, others = _condition(sql, select)
-    return _restricted(select, all_of(*others))
-
-
-def _part(sql: str, condition: Callable[[Any], Any]) -> Any:
-    select = deterministic_core(sql)
-    chosen, others = _condition(sql, select)
-    return None if chosen is None else _restricted(select, all_of(condition(chosen), *others))
-
-
-def _restricted(select: Any, condition: Any) -> Any:
-    setattr(select, "havingClause" if groups(select) else "whereClause", condition)
-    return select
 
 
 def _condition(sql: str, select: Any) -> tuple[Any, list[Any]]:
@@ -152,36 +159,6 @@ def _value(select: Any) -> Any:
         if value is not None and not is_star(value) and not calls(value, SET_RETURNING):
             return value
     return None
-
-
-def _listed(whole: Any, parts: list[Any], shape: Shape) -> tuple[Any, Any]:
-    """Return digests of the rows of the whole and of all parts."""
-    together = union_all(*parts)
-    if shape is Shape.DISTINCT:
-        together = _distinct(together)
-    return digest(whole), digest(together)
-
-
-def _distinct(union: Any) -> Any:
-    """Return the distinct rows of all parts."""
-    around = snippet("SELECT DISTINCT * FROM (SELECT) AS p")
-    around.withClause, union.withClause = union.withClause, None
-    around.fromClause[0].subquery = union
-    return around
-
-
-def _aggregated(whole: Any, parts: list[Any]) -> tuple[Any, Any]:
-    """Return the aggregates of all rows, and of the parts' aggregates."""
-    functions = [_COMBINED_BY[name_of(target.val)] for target in whole.targetList]
-    for part in parts:
-        for number, target in enumerate(part.targetList, start=1):
-            target.name = f"c{number}"
-    outputs = ", ".join(f"{function}(c{number})" for number, function in enumerate(functions, start=1))
-    around = snippet(f"SELECT {outputs} FROM (SELECT) AS p")
-    together = union_all(*parts)
-    around.withClause, together.withClause = together.withClause, None
-    around.fromClause[0].subquery = together
-    return whole, around
 
 
 PARTITIONED: Final = Sample("partitioned", 32)

@@ -22,6 +22,7 @@ from fuzz.cli import options
 from fuzz.cli.app import console, say, write_json
 from fuzz.cli.run_campaign import Processes, run
 from fuzz.errors import CaseError
+from fuzz.generators.few_rows import FewRows
 from fuzz.generators.partitioned_joins import PartitionedJoins
 from fuzz.report.comparison_tables import comparisons_json, figures_json, print_comparisons, print_figures
 from fuzz.report.terminal import Display, display
@@ -40,7 +41,7 @@ from fuzz.triage.reproducer.reproducer import render
 
 _ORACLE: Final = "QUERY_PARTITIONING"  # SQLancer's oracle
 # Generators that are not made for one feature; sources have statements from elsewhere.
-_OWN: Final = (PartitionedJoins.name, Qpg.name, Typed.name)
+_OWN: Final = (FewRows.name, PartitionedJoins.name, Qpg.name, Typed.name)
 
 
 class FuzzerName(StrEnum):

@@ -22,6 +22,8 @@ from oracles.sql.reading import Reader
 ast.Node.__setattr__ = object.__setattr__  # type: ignore[assignment, method-assign]
 
 KEPT: Final = 256  # the statements of a case, for all oracles; a tree may need megabytes
+DIGEST: Final = "SELECT count(*), sum(hashtextextended(CAST(q AS text), 0)) FROM ({sql}) AS q"
+_PLACE: Final = "SELECT place_of_a_query"
 
 
 @lru_cache(KEPT)
@@ -99,6 +101,27 @@ def _parses_to(sql: str, accepted: Callable[[Any], bool]) -> bool:
         return False
 
 
+def place() -> Any:
+    """Return a query that is to be replaced by the text of another one, because printing that again takes time."""
+    return snippet(_PLACE)
+
+
+def around_place(sql: str) -> tuple[str, str]:
+    """Return the printed SQL before and after the only `place()` in it; "" for both if there is not one."""
+    before, *others = sql.split(_PLACE)
+    return (before, others[0]) if len(others) == 1 else ("", "")
+
+
+def after_with(clause: Any, text: str) -> str:
+    """Return a query's text after WITH, a clause or None; "" if the clause cannot be printed."""
+    if clause is None:
+        return text
+    whole = place()
+    whole.withClause = clause
+    before, after = around_place(printed(whole))
+    return f"{before}{text}{after}" if before else ""
+
+
 def conjuncts(where: Any) -> list[Any]:
     """Return the operands of a conjunction: one for any other condition, none for None."""
     if isinstance(where, ast.BoolExpr) and where.boolop == BoolExprType.AND_EXPR:
@@ -139,7 +162,7 @@ def union_all(first: Any, *others: Any) -> Any:
 
 def digest(select: Any) -> Any:
     """Return the query for the number of the rows of `select` and a hash of them all. Its WITH moves to the top."""
-    return _around("SELECT count(*), sum(hashtextextended(q::text, 0)) FROM (SELECT) AS q", select)
+    return _around(DIGEST.format(sql="SELECT"), select)
 
 
 def counted(select: Any) -> Any:

@@ -1,15 +1,17 @@
 """Query core: the innermost SELECT that determines a query's rows, below parts that only count, order or limit them."""
 
 from collections.abc import Callable
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 from pglast import ast
 from pglast.enums import LimitOption, SetOperation
 
-from oracles.sql.building import conjuncts, fresh_select, printed
+from oracles.sql.building import around_place, conjuncts, fresh_select, place, printed
 from oracles.sql.determinism import AGGREGATES, deterministic_select, is_deterministic, name_of
 from oracles.sql.total_order import is_star
 
+CACHED: Final = 4096  # statements
 _ENDING = ("sortClause", "limitCount", "limitOffset")
 _WHOLE = ("whereClause", "groupClause", "havingClause", "distinctClause", "windowClause", "lockingClause")
 
@@ -36,8 +38,13 @@ def core(sql: str) -> Any:
 
 def deterministic_core(sql: str) -> Any:
     """Return the core if it is known to be deterministic, else None."""
+    return core(sql) if _has_deterministic_core(sql) else None
+
+
+@lru_cache(CACHED)
+def _has_deterministic_core(sql: str) -> bool:
     select = core(sql)
-    return select if select is not None and is_deterministic(select) else None
+    return select is not None and is_deterministic(select)
 
 
 def _selects(node: Any) -> bool:
@@ -77,25 +84,31 @@ def summarized(select: Any) -> tuple[Any, Any]:
     return around, within
 
 
-def with_derived_rows(sql: str, derive: Callable[[Any], Any]) -> str:
-    """Return the query with its rows taken from `derive(query)`, a query around it that returns the same rows.
+def with_derived_rows(sql: str, derive: Callable[[str], str]) -> str:
+    """Return the query with its rows taken from `derive(text)`, a query around the text of one that returns these rows.
 
     If the query only returns aggregates of a subquery, `derive` gets the subquery instead. "" if the query is not
     deterministic, or reads no table.
     """
+    before, rows, after = _around_rows(sql)
+    return f"{before}{derive(rows)}{after}" if rows else ""
+
+
+@lru_cache(CACHED)
+def _around_rows(sql: str) -> tuple[str, str, str]:
+    """Return the query in three parts, of which the second one returns the rows; "" for each if there is none."""
     statement = deterministic_select(sql)
-    if statement is None:
-        return ""
     around, select = summarized(statement)
     if around is None or select is None:
         around, select = None, statement
-    if not (select.fromClause or select.larg):
-        return ""
-    derived = derive(select)
+    if select is None or not (select.fromClause or select.larg):
+        return "", "", ""
+    rows = printed(select)
     if around is None:
-        return printed(derived)
-    around.fromClause[0].subquery = derived
-    return printed(statement)
+        return "", rows, ""
+    around.fromClause[0].subquery = place()
+    before, after = around_place(printed(statement))
+    return before, rows if before else "", after
 
 
 def _aggregates_all(select: Any) -> bool:

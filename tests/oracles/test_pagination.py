@@ -15,11 +15,8 @@ TABLE = Step("CREATE TABLE a (x int, y int)")
 
 
 def pages(text: str, *limits: str) -> str:
-    """Return the union of a query's pages as pglast prints it."""
-    first, *others = (f"SELECT * FROM ({text} {limit}) AS page" for limit in limits)
-    for number, other in enumerate(others):
-        first = f"{f'({first})' if number else first} UNION ALL {other}"
-    return first
+    """Return the union of a query's pages."""
+    return " UNION ALL ".join(f"SELECT * FROM ({text} {limit}) AS page" for limit in limits)
 
 
 ALL = ("LIMIT 1", "LIMIT 9 OFFSET 1", "OFFSET 10")

@@ -15,7 +15,9 @@ TABLE = Step("CREATE TABLE a (x int, y numeric)")
 
 
 def readers(sql: str) -> str:
-    return f"WITH shared AS MATERIALIZED ({sql})(SELECT * FROM shared LIMIT 2) UNION ALL(SELECT * FROM shared OFFSET 2)"
+    return (
+        f"WITH shared AS MATERIALIZED ({sql}) (SELECT * FROM shared LIMIT 2) UNION ALL (SELECT * FROM shared OFFSET 2)"
+    )
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ def test_rows_are_partitioned_by_where() -> None:
     assert made is not None
     assert made.whole == f"{DIGEST} (SELECT x FROM a) AS q"
     assert made.parts == (
-        f"{DIGEST} ((SELECT x FROM a WHERE x > 1 UNION ALL SELECT x FROM a WHERE NOT x > 1) UNION ALL "
-        "SELECT x FROM a WHERE x > 1 IS NULL) AS q"
+        f"{DIGEST} (SELECT x FROM a WHERE (x > 1) UNION ALL SELECT x FROM a WHERE (NOT (x > 1)) UNION ALL "
+        "SELECT x FROM a WHERE ((x > 1) IS NULL)) AS q"
     )
 
 
@@ -35,14 +35,21 @@ def test_groups_are_partitioned_by_having() -> None:
     made = partitioned("SELECT x, count(*) FROM a WHERE y > 0 GROUP BY 1 HAVING count(*) > 1")
     assert made is not None
     assert (made.shape, made.whole.count("HAVING"), made.parts.count("y > 0")) == (Shape.HAVING, 0, 3)
-    assert "HAVING NOT count(*) > 1" in made.parts
+    assert "HAVING (NOT (count(*) > 1))" in made.parts
+
+
+def test_all_rows_as_one_group_are_partitioned_by_having() -> None:
+    made = partitioned("SELECT count(*) FROM a WHERE y > 0 HAVING count(*) > 1")
+    assert made is not None
+    assert (made.shape, made.whole) == (Shape.HAVING, f"{DIGEST} (SELECT count(*) FROM a WHERE y > 0) AS q")
+    assert made.parts.count("WHERE y > 0 HAVING (") == 3
 
 
 def test_aggregates_are_computed_from_those_of_the_parts() -> None:
     made = partitioned("SELECT count(*), sum(x), min(x), bool_or(y) FILTER (WHERE x > 0) FROM a WHERE x > 1")
     assert made is not None
     assert made.whole == "SELECT count(*), sum(x), min(x), bool_or(y) FILTER (WHERE x > 0) FROM a"
-    assert made.parts.startswith("SELECT sum(c1), sum(c2), min(c3), bool_or(c4) FROM ((SELECT count(*) AS c1")
+    assert made.parts.startswith("SELECT sum(c1), sum(c2), min(c3), bool_or(c4) FROM (SELECT count(*) AS c1")
 
 
 def test_bit_aggregates_are_partitioned_and_variances_are_not() -> None:
@@ -55,15 +62,15 @@ def test_bit_aggregates_are_partitioned_and_variances_are_not() -> None:
 def test_distinct_rows_of_parts_may_be_equal() -> None:
     made = partitioned("SELECT DISTINCT x FROM a WHERE y > 1")
     assert made is not None
-    assert made.parts.startswith(f"{DIGEST} (SELECT DISTINCT * FROM ((SELECT DISTINCT x FROM a WHERE y > 1 UNION ALL")
+    assert made.parts.startswith(f"{DIGEST} (SELECT DISTINCT * FROM (SELECT DISTINCT x FROM a WHERE (y > 1) UNION ALL")
 
 
 def test_a_query_without_a_condition_gets_one() -> None:
     outer, inner = partitioned(LEFT), partitioned("SELECT x FROM a")
     assert outer is not None
-    assert "WHERE NOT a.k = b.k" in outer.parts
+    assert "WHERE (NOT (a.k = b.k))" in outer.parts
     assert inner is not None
-    assert "WHERE CAST(x AS text) < '5'" in inner.parts
+    assert "WHERE (CAST(x AS text) < '5')" in inner.parts
 
 
 def test_the_condition_of_a_list_of_tables_stays() -> None:
