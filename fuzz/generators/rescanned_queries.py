@@ -1,4 +1,4 @@
-"""Generator `rescanned_queries`: sorts, groups, frames, set operations and scans, executed once for each outer row.
+"""Generator `rescanned_queries`: sorts, groups, frames, recursions, scans and more, executed once for each outer row.
 
 The row is a parameter of a LIMIT, a frame, a FILTER, a condition of an index, or of one branch only. So nodes keep
 results, begin again, or continue, and an earlier execution may have ended early.
@@ -231,9 +231,26 @@ def _looked_up(rng: random.Random) -> _Rows:
     return _Rows("looked_up", sql, "i, j, v")
 
 
+def _recursed(rng: random.Random) -> _Rows:
+    """Return a recursion whose steps add at most as many rows as they read, since ids are unique."""
+    first = [f"id < {between(rng, 2, 60)}", *([_compared(rng)] if chance(rng, 40) else [])]
+    start = f"SELECT id, k, 0 AS d FROM {pick(rng, _TABLES)}{where(first)}"
+    link = pick(rng, _LINKS).format(*(between(rng, 2, 40) for _ in range(2)))
+    deep = f"r.d < {pick(rng, (f'{between(rng, 1, 8)}', '1 + o.x', 'coalesce(o.x, 4)'))}"
+    step = f"SELECT t.id, t.k, r.d + 1 FROM r JOIN {pick(rng, _TABLES)} AS t ON t.id = {link} WHERE {deep}"
+    union = pick(rng, ("UNION ALL", "UNION"))
+    ended = " CYCLE id SET again USING path" if chance(rng, 12) else ""
+    sql = f"WITH RECURSIVE r (id, k, d) AS ({start} {union} {step}){ended} SELECT id, k, d FROM r"
+    # Executions without an order may end early, in the middle of a step.
+    return _Rows("recursed", sql, "d, id, k" if chance(rng, 30) else "")
+
+
+_LINKS: Final = ("r.id + 1", "(r.id + r.k) % {0}", "r.id * {0} % {1}", "r.k", "r.id - 1")
+
+
 _MAKERS: Final[Weighted[Callable[[random.Random], _Rows]]] = Weighted(
     (16, _sorted), (14, _combined), (10, _appended), (16, _windowed), (16, _grouped), (8, _distinct), (14, _scanned),
-    (6, _looked_up),
+    (6, _looked_up), (8, _recursed),
 )  # fmt: skip
 
 

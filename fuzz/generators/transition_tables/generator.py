@@ -53,12 +53,14 @@ def _logged(rng: random.Random, scene: Scene, number: int) -> list[Step]:
     return [change, *_queries(scene), Step(f"TRUNCATE {LOG}")]
 
 
-def _queries(scene: Scene) -> tuple[Step, Step]:
-    """Return the queries of both logs.
+def _queries(scene: Scene) -> tuple[Step, ...]:
+    """Return the queries of both logs, and of the log of triggers of columns.
 
     An UPDATE that moves a row fires row triggers of DELETE and INSERT. Its transition tables are those of UPDATE. So
     events are compared only in scenes whose rows stay in their partitions.
     """
     columns = "version, content" if scene.moves else "event, version, content"
     rows, statement = (f"SELECT {columns} FROM {LOG} WHERE level = '{level}'" for level in ("ROW", "STATEMENT"))
-    return Step(rows, Kind.QUERY), Step(statement, Kind.QUERY, same_rows=SameRows.BY_TRIGGERS)
+    both = Step(rows, Kind.QUERY), Step(statement, Kind.QUERY, same_rows=SameRows.BY_TRIGGERS)
+    noted = Step(f"SELECT version, event, content FROM {LOG} WHERE level = 'COLUMNS'", Kind.QUERY)
+    return (*both, noted) if scene.notes else both

@@ -31,6 +31,7 @@ class Scene:
     excluded: bool  # the target itself has only rows whose ids are `FRESH` or above
     moves: bool  # statements may move rows to other partitions
     unique: bool  # an index of the target has unique ids and keys
+    notes: bool  # triggers of some columns log, too
     described: str  # the tree in a word, for tags
 
 
@@ -39,7 +40,7 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     domain, rows = between(rng, 2, 12), between(rng, 1, min(scale.rows, _MOST_ROWS))
     described = _KINDS.pick(rng)
     # PostgreSQL 17.11 and 18.6: rows of partitions with other columns lack it (corpus/upstream/62a398617686.sql).
-    generated = described != "partitioned" and chance(rng, 30)
+    generated = described != "partitioned" and chance(rng, 50)
     columns = [*_COLUMNS, *((_GENERATED,) if generated else ())]
     created = list(_TREES[described](rng, columns, domain, scale))
     members = tuple(name for name, _ in created[1:])
@@ -52,6 +53,8 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     tree += [f"ALTER TABLE {TARGET} ADD UNIQUE (id, k)"] if unique else []
     tree += _referencing(rng) if unique and described != "inherited" and chance(rng, 30) else []
     tree += _adjusted(rng, (TARGET, *members), inherited=described == "partitioned") if chance(rng, 40) else []
+    notes = chance(rng, 70 if generated else 25)
+    tree += _noting(rng, (TARGET, *members), described, generated=generated) if notes else []
     checked = " WHERE id > 0 WITH CHECK OPTION" if chance(rng, 40) else ""
     tree += [f"CREATE VIEW {VIEW} AS SELECT id, k, v, t FROM {TARGET}{checked}", *_WATCHED]
     return Scene(
@@ -63,6 +66,7 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
         excluded,
         moves=partitioned and chance(rng, 50),
         unique=unique,
+        notes=notes,
         described=described,
     )
 
@@ -203,6 +207,34 @@ _ADJUST = (
     " IF TG_OP = 'DELETE' THEN RETURN CASE WHEN OLD.v % 7 = 3 THEN NULL ELSE OLD END; END IF;"
     " IF NEW.v % 7 = 3 THEN RETURN NULL; END IF;"
     " NEW.t := NEW.t || '+'; RETURN NEW; END $$"
+)
+
+
+def _noting(rng: random.Random, tables: tuple[str, ...], described: str, *, generated: bool) -> list[str]:
+    """Return the statements that create triggers of updates of some columns, which log that they fire.
+
+    An update that names another column fires the triggers of a generated column if that depends on it.
+    """
+    names = ("id", "k", "v", "t", *(("g",) * 6 if generated else ()))
+    statements = [_NOTE]
+    for number in range(between(rng, 1, 2)):
+        events = f"UPDATE OF {', '.join(sorted({pick(rng, names) for _ in range(between(rng, 1, 2))}))}"
+        when = f"{pick(rng, ('AFTER', 'AFTER', 'BEFORE'))} {pick(rng, ('', '', 'INSERT OR ', 'DELETE OR '))}{events}"
+        level = pick(rng, ("ROW", "ROW", "STATEMENT"))
+        changed = chance(rng, 25) and level == "ROW" and " OR " not in when
+        if_changed = f" WHEN (OLD.{pick(rng, ('k', 'v'))} IS DISTINCT FROM NEW.v)" if changed else ""
+        table = TARGET if described == "partitioned" else pick(rng, tables)
+        statements.append(
+            f"CREATE TRIGGER note_{number} {when} ON {table} FOR EACH {level}{if_changed} EXECUTE FUNCTION note()"
+        )
+    return statements
+
+
+_NOTE = (
+    "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+    f" INSERT INTO {LOG} VALUES ('COLUMNS', TG_OP, TG_NAME,"
+    " CASE WHEN TG_LEVEL = 'ROW' THEN to_jsonb(coalesce(NEW, OLD)) - 'own' END);"
+    " RETURN coalesce(NEW, OLD); END $$"
 )
 # Columns by name, because members of a tree may have them in another order, or a column of their own.
 _WATCHED = (
