@@ -80,6 +80,30 @@ def _has_atomic_body(solid: list[Token]) -> bool:
     return words[:1] == ["create"] and "begin" in words
 
 
+_ROUTINE: Final = re.compile(r"create (or replace )?(function|procedure) ")
+
+
+class Blocks:
+    """The blocks of a statement, whose semicolons do not end it: BEGIN ATOMIC of a routine, and CASE within it."""
+
+    def __init__(self) -> None:
+        self.open = 0
+        self._names: list[str] = []
+
+    def add(self, token: Token) -> None:
+        """Count the next token of the statement, as psql does, in which BEGIN opens a block in any routine."""
+        if token.kind != "name":
+            return
+        name = token.text.lower()
+        self._names.append(name)
+        if not _ROUTINE.match(" ".join(self._names[:4]) + " "):
+            return
+        if name == "begin" or (name == "case" and self.open):
+            self.open += 1
+        elif name == "end" and self.open:
+            self.open -= 1
+
+
 _WORD: Final = re.compile(r"""(?:'(?:[^'\\]|\\.|'')*'|:\{\?\w+\}|:['"]?\w+['"]?|[^\s':]|:)+""")
 _PART: Final = re.compile(
     r"""'(?P<quoted>(?:[^'\\]|\\.|'')*)'|:\{\?(?P<tested>\w+)\}|:(?P<mark>['"]?)(?P<name>\w+)(?P=mark)|(?P<plain>.)""",
@@ -159,7 +183,6 @@ _SLASH_COPY_IN = re.compile(r"\\copy (.*\bfrom\s+(?:p?stdin\b|').*)", re.IGNOREC
 _END_OF_DATA = re.compile(r"^\\\.(?:\r?\n|\Z)", re.MULTILINE)
 _REFERENCE = re.compile(r""":(?:(?P<plain>\w+)|'(?P<literal>\w+)'|"(?P<name>\w+)"|\{\?(?P<tested>\w+)\})""")
 _SENDS = frozenset({"g", "gx", "gset", "gexec", "crosstabview"})
-_ROUTINE = re.compile(r"create (or replace )?(function|procedure) ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +214,7 @@ class _Reader:
         self._parts = [sql]
         self._start = -1
         self._depth = 0  # of open parentheses
-        self._blocks = 0  # open BEGIN ATOMIC, and CASE within it
-        self._names: list[str] = []
+        self._blocks = Blocks()
 
     def read(self) -> list[Sent]:
         at = 0
@@ -209,27 +231,16 @@ class _Reader:
             return self._command(token, end)
         if token.kind == "variable":
             return self._reference(token)
-        if token.kind == "end" and not self._depth and not self._blocks:
+        if token.kind == "end" and not self._depth and not self._blocks.open:
             return self._send(end)
         if self._start < 0:
             if token.kind in BLANK:  # comments before a statement are not part of it
                 return end
             self._start = token.start
         self._depth = depth_after(self._depth, token)
-        if token.kind == "name":
-            self._count_blocks(token.text.lower())
+        self._blocks.add(token)
         self._parts.append(";" if token.kind == "joint" else token.text)
         return end
-
-    def _count_blocks(self, name: str) -> None:
-        """Count blocks like psql: in the definition of a routine, BEGIN opens a block, and CASE within one does too."""
-        self._names.append(name)
-        if not _ROUTINE.match(" ".join(self._names[:4]) + " "):
-            return
-        if name == "begin" or (name == "case" and self._blocks):
-            self._blocks += 1
-        elif name == "end" and self._blocks:
-            self._blocks -= 1
 
     def _reference(self, token: Token) -> int:
         found = _REFERENCE.match(self._text, token.start)

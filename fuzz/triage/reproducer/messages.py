@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from fuzz.errors import CaseError
-from fuzz.sources.scripts.psql import BLANK, Token, depth_after, tokens
+from fuzz.sources.scripts.psql import BLANK, Blocks, Token, depth_after, tokens
 from fuzz.triage.reproducer.copy_text import (
     CLOSE_SPOOL,
     Spool,
@@ -49,6 +49,7 @@ class _Reader:
         self._messages: list[PsqlMessage] = []
         self._pieces: list[Token] = []
         self._depth = 0
+        self._blocks = Blocks()
         self._writing = False
         self._spool: Spool | None = None
 
@@ -57,12 +58,13 @@ class _Reader:
             token = next(tokens(self._script, at, self._stop))
             if token.kind == "command":
                 at = self._command(token)
-            elif token.kind == "end" and self._depth == 0:
+            elif token.kind == "end" and not self._depth and not self._blocks.open:
                 at = self._semicolon(token) if self._solid else self._next_line(token.start + 1)
             elif token.kind == "broken":
                 raise self._error(token.start, f"the quotation or comment that {token.text} opens is never closed")
             else:
                 self._depth = depth_after(self._depth, token)
+                self._blocks.add(token)
                 self._pieces.append(token)
                 at = token.start + len(token.text)
         if self._solid:
@@ -94,7 +96,7 @@ class _Reader:
         if self._spool is not None:
             data, self._spool = self._spooled(line), None
         self._messages.append(PsqlMessage(sql, data, line))
-        self._pieces, self._depth = [], 0
+        self._pieces, self._depth, self._blocks = [], 0, Blocks()
 
     def _spooled(self, line: int) -> bytes:
         assert self._spool is not None

@@ -136,6 +136,16 @@ def test_any_psql_script_is_a_case() -> None:
     )
 
 
+def test_the_body_of_a_routine_does_not_end_its_statement() -> None:
+    atomic = "CREATE FUNCTION f(a int) RETURNS int BEGIN ATOMIC SELECT 1; SELECT CASE WHEN a = 1 THEN 2 END; END"
+    begin = "BEGIN"
+    assert parse(f"{atomic};\n{begin};\nSELECT f(1);\nEND;\n").steps == (
+        *map(Step, (atomic, begin)),
+        Step("SELECT f(1)", Kind.QUERY),
+        Step("END"),
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
