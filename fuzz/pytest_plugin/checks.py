@@ -5,6 +5,7 @@ if it would prove nothing: if a statement of the test fails on every arm, or if 
 have intended errors, and oracles may leave a few undecided.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -20,6 +21,7 @@ from fuzz.execution.judging import Assignment, JudgedCase, assignments, judge_ca
 from fuzz.execution.modes import composed
 from fuzz.generators.generator import all_generators
 from fuzz.servers.arm import Arm, features_of
+from fuzz.sources.scripts.psql import tokens
 from fuzz.triage.blame import Blame
 from fuzz.triage.findings import StoredFinding
 from fuzz.triage.interestingness import ReducedCase
@@ -45,6 +47,7 @@ _SAME: Final = (Crash(), Hang(), InternalError(), LostConnection(), Result())
 _LEAK: Final = (Crash(), Leak())
 _PLAN: Final = Plan()
 _SHOWN_LINES: Final = 40  # of a case
+_PARAMETER: Final = re.compile(r"\$\d+")
 
 
 class Failed(Exception):
@@ -91,6 +94,21 @@ class Statements:
 def steps_of(texts: Sequence[str]) -> tuple[Step, ...]:
     """Return the statements of scripts for psql. Raises CaseError."""
     return tuple(step for text in texts for step in read_case(text, GENERATOR).all_steps)
+
+
+def _with_params(steps: Sequence[Step], params: Sequence[str | None]) -> tuple[Step, ...]:
+    """Return the steps with the parameters that each query has, because the server refuses more. Raises CaseError."""
+    counts = [_highest_parameter(step.sql) if step.kind is Kind.QUERY else 0 for step in steps]
+    if params and max(counts) != len(params):
+        raise CaseError(
+            f"params has {len(params)} values, but the highest parameter of a query is ${max(counts)}; "
+            "give a value for each parameter of SELECT, VALUES, TABLE or WITH"
+        )
+    return tuple(replace(step, params=tuple(params[:count])) for step, count in zip(steps, counts, strict=True))
+
+
+def _highest_parameter(sql: str) -> int:
+    return max((int(token.text[1:]) for token in tokens(sql) if _PARAMETER.fullmatch(token.text)), default=0)
 
 
 class Checks:
@@ -186,13 +204,10 @@ class Checks:
         if given.case is not None:
             drawn = self._drawn[given.case]
             return replace(drawn, scene=scene + drawn.scene, modes=drawn.modes + modes)
-        steps = tuple(
-            replace(step, ordered=given.ordered, params=given.params if step.kind is Kind.QUERY else ())
-            for step in steps_of(given.sql)
-        )
+        steps = tuple(replace(step, ordered=given.ordered) for step in steps_of(given.sql))
         if not steps:
             raise CaseError("an assertion needs a statement; give it one")
-        return Case(GENERATOR, scene, steps, modes)
+        return Case(GENERATOR, scene, _with_params(steps, given.params), modes)
 
     def _judge(
         self,

@@ -55,6 +55,7 @@ def test_interrupted(duel):
 def test_a_clean_scene(duel, scene, arm):
     scene("CREATE TABLE t (a int);\\nCOPY t FROM STDIN;\\n1\\n\\\\N\\n\\\\.\\nANALYZE t;")
     duel.same("SELECT * FROM t WHERE a = $1", params=("1",), mode="prepared_generic")
+    duel.same("SELECT 2", "SELECT a FROM t WHERE a = $1", params=("1",))
     duel.same("SELECT 1", settings={"enable_hashjoin_bloom": "off"})  # a setting of one arm
     assert arm().name == "patched"
     assert arm("master").query("TABLE t") == [("1",), (None,)]
