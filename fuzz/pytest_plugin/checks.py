@@ -183,13 +183,15 @@ class Checks:
     def query(self, *, arm: str, **given: Any) -> list[tuple[str | None, ...]]:
         """Return the rows of the last statement on one arm. Raises Failed, CaseError, ServerError."""
         case = self._case(Statements(**given))
+        if case.steps[-1].kind is Kind.COPY_OUT:
+            raise CaseError("arm.query returns rows, and COPY TO STDOUT has none; give it a query")
         run = Run(arm, case.modes)
         seen = self._executor.observe(case, [run])[run]
         for step, observed in zip(case.all_steps, seen.steps, strict=True):
             if observed.outcome is not Outcome.OK:
                 raise Failed(_text(f"a statement fails on {arm}", step, [("outcome", ended(observed))]))
         values = (row_values(row) or [] for row in seen.steps[-1].rows)
-        return [tuple(None if value is None else value.decode() for value in row) for row in values]
+        return [tuple(None if value is None else _decoded(value) for value in row) for row in values]
 
     def _require_two(self, assertion: str) -> None:
         if len(self._arms) < 2:
@@ -265,6 +267,14 @@ class Checks:
         notes = [("reproducer", str(path)), ("to judge it again", replay_command(path, self._triage.options))]
         parts = [*statements, *found.sides(), *vote, *rate, *notes]
         return _text(f"{found.oracle}: {found.summary}", None if statements else step, parts)
+
+
+def _decoded(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        advice = "use another mode than binary, and leave client_encoding as it is"
+        raise CaseError(f"arm.query got {value!r}, which is no text in UTF-8; {advice}") from error
 
 
 def _require_success(case: Case, seen: Sequence[Observation]) -> None:

@@ -42,6 +42,12 @@ def test_unknown_setting(duel):
 def test_nothing_ran(duel):
     duel.no_leak()
 
+def test_copy(arm):
+    arm().query("COPY (SELECT 1) TO STDOUT")
+
+def test_encoding(arm):
+    arm().query("SET client_encoding = latin1; SELECT chr(228)")
+
 @pgduel.given_cases("outer_joins", max_examples=20)
 def test_shrunk(duel, case, scene):
     scene("SET work_mem = '1MB'")  # by each example, so it must not add up
@@ -139,7 +145,7 @@ def test_the_example_of_the_page_passes(run: Run, record_property: Callable[[str
 
 def test_differences_and_assertions_that_prove_nothing_fail(run: Run) -> None:
     result = run(_UNEQUAL, *SHIPPED)
-    result.assert_outcomes(failed=8, passed=1)
+    result.assert_outcomes(failed=10, passed=1)
     texts = failures(result)
     assert 'duel.same("SELECT a FROM t", PATCHED)\nFailed: result: step 2: 1 row missing' in texts["test_rows"]
     assert re.search(r"^expected, as master did:\n.*\n +0\n(.*\n)*actual, as patched did:\n", texts["test_rows"], re.M)
@@ -149,6 +155,8 @@ def test_differences_and_assertions_that_prove_nothing_fail(run: Run) -> None:
     assert "fails on every arm; correct it, or give may_fail=True\nstatement: SELEC 2\n" in texts["test_typing_error"]
     assert "no arm has the setting 'enable_everything'" in texts["test_unknown_setting"]
     assert "duel.no_leak has nothing to judge" in texts["test_nothing_ran"]
+    assert "arm.query returns rows, and COPY TO STDOUT has none; give it a query" in texts["test_copy"]
+    assert r"arm.query got b'\xe4', which is no text in UTF-8" in texts["test_encoding"]
     shrunk = texts["test_shrunk"].partition("case=-- outer_joins, mode ")[2].partition(";,\n)")[0]
     assert 9 <= shrunk.count("\n") < 20
     assert "Timeout" in texts["test_interrupted"]
