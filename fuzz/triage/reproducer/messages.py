@@ -11,6 +11,7 @@ from fuzz.errors import CaseError
 from fuzz.sources.scripts.psql import BLANK, Blocks, Token, depth_after, tokens
 from fuzz.triage.reproducer.copy_text import (
     CLOSE_SPOOL,
+    SPOOL_VARIABLE,
     Spool,
     original_of_server_file,
     original_of_slash_copy,
@@ -21,6 +22,7 @@ from fuzz.triage.reproducer.quoting import read_sql_literal
 _ONLY_PRINTING = re.compile(r"\\(?:[!.aftx]|echo|encoding|errverbose|o|pset|qecho|set|setenv|timing|unset|warn)")
 _GEXEC = re.compile(r"\s*SELECT\s+((?:[eE]'(?:[^'\\]|\\.|'')*')|'(?:[^']|'')*')\s*", re.DOTALL)
 _END_OF_DATA = re.compile(r"^\\\.$", re.MULTILINE)
+_REFERENCE = re.compile(r""":['"]?(\w+)""")
 _REST_OF_LINE = re.compile(r"[ \t]*\n?")
 
 
@@ -50,6 +52,7 @@ class _Reader:
         self._pieces: list[Token] = []
         self._depth = 0
         self._blocks = Blocks()
+        self._variables: set[str] = set()  # that the script sets
         self._writing = False
         self._spool: Spool | None = None
 
@@ -63,6 +66,7 @@ class _Reader:
             elif token.kind == "broken":
                 raise self._error(token.start, f"the quotation or comment that {token.text} opens is never closed")
             else:
+                self._require_value(token)
                 self._depth = depth_after(self._depth, token)
                 self._blocks.add(token)
                 self._pieces.append(token)
@@ -119,8 +123,17 @@ class _Reader:
             raise self._error(token.start, f"{name} cannot be replayed here")
         else:
             self._pieces = []
+            if name == "\\set":
+                self._variables.update(command.split()[1:2])
+                self._variables.discard(SPOOL_VARIABLE)
             self._spool_command(name, command)
         return self._next_line(token.start + len(token.text))
+
+    def _require_value(self, token: Token) -> None:
+        """Raise CaseError if psql would replace the token by a variable's value."""
+        found = _REFERENCE.match(self._script, token.start) if token.kind == "variable" else None
+        if found and found[1] in self._variables:
+            raise self._error(token.start, f"{found[0]} is a variable of psql; write its value instead")
 
     def _spool_command(self, name: str, command: str) -> None:
         if name == CLOSE_SPOOL:

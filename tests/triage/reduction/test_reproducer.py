@@ -151,6 +151,10 @@ def test_the_body_of_a_routine_does_not_end_its_statement() -> None:
     [
         ("SELECT 1;\nSELECT 'a;\n", "line 2: the quotation or comment that ' opens is never closed"),
         ("SELECT 1;\n\\i other.sql\n", "line 2: .i cannot be replayed"),
+        (
+            "\\set n 3\nSELECT 1::n,\n:'n';",
+            "line 3: :'n is a variable of psql; write its value instead",
+        ),
         ("COPY t FROM STDIN;\n1\n", "line 1: the COPY data below this statement"),
         ("-- step 1: qery\nSELECT 1;", "line 1: 'qery' is no kind of step"),
         ('-- step 1: query {"tags": }\nSELECT 1;', "line 1: the text in braces is not JSON"),
