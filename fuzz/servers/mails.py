@@ -28,6 +28,8 @@ _MAIL_SUFFIXES: Final = (".eml", ".mbox")
 _PATCH_SUFFIXES: Final = (".patch", ".diff")
 _MESSAGE_ID: Final = re.compile(rb"^message-id:", re.IGNORECASE | re.MULTILINE)
 _BY_GIT: Final = re.compile(rb"From [0-9a-f]{40} Mon Sep 17 00:00:00 2001$", re.MULTILINE)  # begins each of its patches
+_WITH_TIME: Final = re.compile(rb"From .*\b\d{1,2}:\d{2}\b")  # as the lines that begin the mails of an mbox
+_WITH_HEADER: Final = re.compile(rb"From .*\n[!-9;-~]+:")
 _INLINE: Final = re.compile(r"(?:\s*\[[^\]]*\])*?\s*\[(?P<tags>[^\]]*\bPATCH(?:v\d+)?\b[^\]]*)\]\s*(?P<title>.*)")
 _NUMBER: Final = re.compile(r"\b(\d{1,4})/(\d{1,4})\b")
 _VERSION: Final = re.compile(r"(?:\b|PATCH)v(\d{1,4})\b")
@@ -136,25 +138,34 @@ def _raw_mails(path: Path) -> Iterator[bytes]:
 def _in_box(path: Path) -> Iterator[bytes]:
     """Yield the mails of an mbox.
 
-    Many programs do not escape `From ` in attachments. A patch of git that begins within an open multipart continues
-    the mail before it.
+    Many programs do not escape `From ` at the beginning of a line. Such a line continues the mail before it if it has
+    no time; within an open multipart, also if it begins a patch of git; outside, not before a header.
     """
-    before = b""
+    parts: list[bytes] = []  # of a mail
+    end = b""  # of its outermost multipart, while that is open
     with closing(mailbox.mbox(path, create=False)) as box:
         for key in box.iterkeys():
             raw = box.get_bytes(key, from_=True).replace(b"\r\n", b"\n")
-            if _BY_GIT.match(raw) and _is_open(before):
-                before += raw
+            if parts and _continues(raw, in_multipart=bool(end)):
+                parts.append(raw)
             else:
-                yield before.partition(b"\n")[2]
-                before = raw
-    yield before.partition(b"\n")[2]
+                yield b"".join(parts).partition(b"\n")[2]
+                parts, end = [raw], _end_of_multipart(raw)
+            end = b"" if end in raw else end
+    yield b"".join(parts).partition(b"\n")[2]
 
 
-def _is_open(raw: bytes) -> bool:
-    """Return whether a mail lacks the end of its outermost multipart."""
+def _continues(raw: bytes, *, in_multipart: bool) -> bool:
+    """Return whether a text after a line that begins with `From ` is part of the mail before it."""
+    if in_multipart:
+        return _BY_GIT.match(raw) is not None or not _WITH_TIME.match(raw)
+    return not (_WITH_TIME.match(raw) or _WITH_HEADER.match(raw))
+
+
+def _end_of_multipart(raw: bytes) -> bytes:
+    """Return the line that ends a mail's outermost multipart, or b""."""
     boundary = _BOUNDARY.search(raw.partition(b"\n\n")[0])
-    return boundary is not None and b"\n--" + boundary[1] + b"--" not in raw
+    return b"" if boundary is None else b"\n--" + boundary[1] + b"--"
 
 
 def _mail(raw: bytes) -> _Mail:

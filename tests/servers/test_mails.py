@@ -247,6 +247,19 @@ def test_the_error_about_mails_without_patches_tells_what_counts(tmp_path: Path)
         _read(box)
 
 
+def test_an_unescaped_from_line_in_a_text_does_not_end_the_mail(tmp_path: Path) -> None:
+    earlier, later = (
+        _mail(day, **{f"v{day}_0001__patch": DIFF}).as_bytes().replace(b"here it is.", text)
+        for day, text in ((1, b"here it is."), (2, b"From what I see, it is fine."))
+    )
+    box = b"".join(b"From x@example.org Mon Jun  1 10:00:00 2026\n" + mail + b"\n" for mail in (later, earlier))
+    (tmp_path / "x.mbox").write_bytes(box)
+    assert _read(tmp_path / "x.mbox") == (
+        ["v2-0001.patch"],
+        ("1 patch of the mail <mail-2@example.org> of 2026-06-02",),
+    )
+
+
 # Mails of git
 
 
