@@ -18,6 +18,7 @@ from oracles.model.feature import Feature
 SERIES = "series"  # the file that lists the patches of a directory
 _FAILED = re.compile(r"error: patch failed: (?P<file>.+):(?P<line>\d+)$", re.MULTILINE)
 _DIFF = re.compile(rb"^(?:---$|--- |diff |Index: )", re.MULTILINE)  # end of a patch's message
+_LIKE_A_DIFF = re.compile(rb"^(?:---|\+\+\+|@@|diff|Index:)(?=\s|$)", re.MULTILINE)  # what git might apply
 _PLAN_NEUTRAL = re.compile(rb"^plan-neutral:\s*yes\s*$", re.IGNORECASE | re.MULTILINE)
 _CRLF = b"\r\n"
 _NO_DIFF = "No valid patches in input"  # git's words
@@ -140,13 +141,17 @@ def series_from_range(checkout: Path, commits: str) -> Series:
 
 
 def _patch_of(checkout: Path, commit: str) -> Patch:
-    """Return the patch of a commit, without content if it changes no file, for which newer gits print a header."""
+    """Return the patch of a commit, without content if it changes no file.
+
+    Plumbing makes it, which the configuration of the checkout does not affect.
+    """
     failing = f"cannot read commit {commit[:12]} in {checkout}"
-    changes = git.output("-C", checkout, "diff-tree", "--root", "--no-commit-id", commit, failing=failing)
-    form = ("-1", "--stdout", "--binary", "--full-index", "--root")
-    content = git.output("-C", checkout, "format-patch", *form, commit, failing=failing) if changes else b""
-    reported = git.output("-C", checkout, "show", "--no-patch", "--format=%f", commit, failing=failing)
-    return Patch(f"{commit[:12]}-{reported.decode(errors='replace').strip()}", content)
+    form = ("--root", "--no-commit-id", "-p", "--binary", "--full-index", "--no-ext-diff", "--no-textconv")
+    changes = git.output("-C", checkout, "diff-tree", *form, commit, failing=failing)
+    reported = git.output("-C", checkout, "show", "--no-patch", "--format=%f%n%B", commit, failing=failing)
+    name, _, message = reported.partition(b"\n")
+    content = b"Subject: " + _LIKE_A_DIFF.sub(rb" \g<0>", message) + b"---\n" + changes if changes else b""
+    return Patch(f"{commit[:12]}-{name.decode(errors='replace').strip()}", content)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,24 @@ def test_range_does_not_depend_on_the_users_configuration(
     assert series_from_range(checkout, "base..topic") == expected
 
 
+def test_range_does_not_depend_on_the_checkouts_configuration(checkout: Path) -> None:
+    expected = series_from_range(checkout, "base..topic")
+    for setting in (
+        *("diff.noprefix=true", "diff.mnemonicPrefix=true", "diff.context=0", "diff.relative=true"),
+        *("format.useAutoBase=true", "format.from=nobody", "color.ui=always"),
+    ):
+        sources.git(checkout, "config", *setting.split("="))
+    assert series_from_range(checkout, "base..topic") == expected
+
+
+def test_a_diff_in_the_message_of_a_commit_is_not_applied(checkout: Path) -> None:
+    diff = "diff --git a/src/long.c b/src/long.c\n--- a/src/long.c\n+++ b/src/long.c\n@@ -1 +1 @@\n-line 1\n+first\n"
+    sources.git(checkout, "commit", "--quiet", "--amend", "-m", f"Not so:\n\n{diff}\n---\n\nPlan-neutral: yes")
+    series = series_from_range(checkout, "base..topic")
+    assert apply_series(git.import_revision(checkout, "base"), series)[-1] == git.import_revision(checkout, "topic")
+    assert series.patches[-1].plan_neutral
+
+
 def test_range_with_a_merge_is_refused(checkout: Path) -> None:
     sources.git(checkout, "checkout", "--quiet", "-b", "side", "base")
     (checkout / "side.c").write_text("side\n")
