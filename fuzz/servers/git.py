@@ -25,8 +25,11 @@ _SETTINGS = {
     "core.fsmonitor": "false",
     "core.hooksPath": "/dev/null",
     "diff.external": "",
+    "log.showSignature": "false",  # it runs gpg.program
 }
 
+_NO_LAZY_FETCH = "lazy fetching disabled"  # git's words
+_FETCH_ALL = "; the clone is partial, so let its owner run: git fetch --refetch --no-filter"
 _NOBODY = "pgduel <> 0 +0000"  # author of commits, at a fixed time
 
 
@@ -46,12 +49,18 @@ def run(
     *arguments: str | Path, index: Path | None = None, stdin: bytes = b"", cwd: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Run git, and accept any exit code. Raises SourceError if git is not installed."""
+    variables = environment(index)
+    if arguments[0] == "-C" and _is_of_another(Path(arguments[1])):
+        variables["GIT_NO_LAZY_FETCH"] = "1"  # of objects that a partial clone lacks, by a program of its configuration
     try:
-        return subprocess.run(
-            ["git", *map(str, arguments)], env=environment(index), input=stdin, capture_output=True, cwd=cwd
-        )
+        return subprocess.run(["git", *map(str, arguments)], env=variables, input=stdin, capture_output=True, cwd=cwd)
     except FileNotFoundError as error:
         raise SourceError(f"git is not installed; see {workdir.COMMAND} doctor") from error
+
+
+def _is_of_another(checkout: Path) -> bool:
+    """Return whether the caller is root, and the checkout belongs to another user."""
+    return os.geteuid() == 0 and checkout.exists() and checkout.stat().st_uid != 0
 
 
 def output(
@@ -62,7 +71,8 @@ def output(
     if done.returncode:
         lines = done.stderr.decode(errors="replace").splitlines()
         reason = next((line for line in lines if line.startswith(("fatal: ", "error: "))), first_line("\n".join(lines)))
-        raise SourceError(f"{failing}: {reason}")
+        partial = any(_NO_LAZY_FETCH in line for line in lines)
+        raise SourceError(f"{failing}: {reason}{_FETCH_ALL if partial else ''}")
     return done.stdout
 
 

@@ -1,5 +1,6 @@
 """Tests of series: trees of all prefixes, and errors with patch, file and hunk."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,46 @@ def test_range_does_not_depend_on_the_checkouts_configuration(checkout: Path) ->
     ):
         sources.git(checkout, "config", *setting.split("="))
     assert series_from_range(checkout, "base..topic") == expected
+
+
+@pytest.fixture
+def program(checkout: Path) -> Path:
+    """Return a program that creates the file `ran` beside it."""
+    program = checkout.with_name("program")
+    program.write_text(f"#!/bin/sh\ntouch {checkout.with_name('ran')}\nexit 1\n")
+    program.chmod(0o755)
+    return program
+
+
+def test_a_range_runs_no_program_of_the_checkout(checkout: Path, program: Path) -> None:
+    header, _, message = sources.git(checkout, "cat-file", "commit", "topic").partition("\n\n")
+    signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n abc\n -----END PGP SIGNATURE-----"
+    checkout.with_name("signed").write_text(f"{header}\n{signature}\n\n{message}\n")
+    signed = sources.git(checkout, "hash-object", "-t", "commit", "-w", str(checkout.with_name("signed")))
+    sources.git(checkout, "reset", "--quiet", "--hard", signed)
+    for name, value in (("log.showSignature", "true"), ("gpg.program", str(program)), ("diff.external", str(program))):
+        sources.git(checkout, "config", name, value)
+    assert len(series_from_range(checkout, "base..topic").patches) == 2
+    assert not (program.parent / "ran").exists()
+
+
+def test_root_fetches_nothing_for_the_partial_clone_of_another_user(
+    checkout: Path, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blob = sources.git(checkout, "rev-parse", "topic:src/long.c")
+    (checkout / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    for name, value in (
+        *(("core.repositoryFormatVersion", "1"), ("extensions.partialClone", "origin")),
+        *(("remote.origin.url", str(checkout)), ("remote.origin.uploadpack", str(program))),
+    ):
+        sources.git(checkout, "config", name, value)
+    if os.geteuid() == 0:
+        os.chown(checkout, 12345, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(SourceError, match=r"missing blob object .*; the clone is partial, so let its owner run: git"):
+        git.import_revision(checkout, "topic")
+    assert not (program.parent / "ran").exists()
 
 
 def test_a_diff_in_the_message_of_a_commit_is_not_applied(checkout: Path) -> None:
