@@ -22,6 +22,7 @@ _IGNORED: Final = (r"^\s*(Static)?Assert\w*\s*\(", r"^\s*#\s*(if|el|endif|undef|
 _CONTEXT: Final = 3  # lines
 _TOKEN: Final = re.compile(r"""(?P<comment>/\*.*?\*/)|(?P<text>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|\w+|\S""")
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_UNDECODED: Final = "\N{REPLACEMENT CHARACTER}"
 _ADDED: Final = frozenset({"break", "continue"})  # words that rules add to lines
 
 
@@ -67,21 +68,28 @@ def mutator_version() -> str:
 def mutable_lines(trees: Sequence[str], patches: Sequence[str]) -> tuple[MutableLine, ...]:
     """Return the lines that patches add to the server and that have mutants, in the order of patch, file and line.
 
-    `trees` are those after each prefix of the patches, first the one without them. Raises SourceError.
+    `trees` are those after each prefix of the patches, first the one without them. Links, and files that are no UTF-8,
+    have none. Raises SourceError.
     """
-    files = changed_files(trees[0], trees[-1])
-    changes = {file: _changes(git.show(trees[-1], file) or "") for file in files}
-    texts = {file: (git.show(trees[-1], file) or "").splitlines() for file in files}
+    files = [file for file in changed_files(trees[0], trees[-1]) if not git.is_link(trees[-1], file)]
+    read = {file: git.show(trees[-1], file) or "" for file in files}
+    texts = {file: lines_of(text) for file, text in read.items() if _UNDECODED not in text}
+    changes = {file: _changes(lines) for file, lines in texts.items()}
     return tuple(
         MutableLine(patch, file, number, texts[file][number - 1], tuple(changes[file][number]))
-        for patch, owned in zip(patches, line_owners(trees, files), strict=True)
+        for patch, owned in zip(patches, line_owners(trees, list(texts)), strict=True)
         for file in sorted(owned)
         for number in sorted(owned[file])
         if number in changes[file]
     )
 
 
-def _changes(text: str) -> dict[int, list[tuple[str, str]]]:
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a file as git counts them: a line feed ends each, and nothing else does."""
+    return text.removesuffix("\n").split("\n")
+
+
+def _changes(lines: Sequence[str]) -> dict[int, list[tuple[str, str]]]:
     """Return the changes of the lines of a C file by number.
 
     All texts of a line differ in tokens outside comments and quoted texts. None has a word that the file lacks: rules
@@ -89,10 +97,10 @@ def _changes(text: str) -> dict[int, list[tuple[str, str]]]:
     """
     from universalmutator.mutator import mutants_regexp  # not at the top, because it is not always installed
 
-    source = text.splitlines(keepends=True)
+    source = [f"{line}\n" for line in lines]
     with redirect_stdout(StringIO()):  # it prints its progress
         found = mutants_regexp(source, list(_RULES), ignorePatterns=_IGNORED, ignoreStringOnly=True)
-    words = _ADDED.union(_WORD.findall(text))
+    words = _ADDED.union(*map(_WORD.findall, lines))
     changes: dict[int, list[tuple[str, str]]] = defaultdict(list)
     seen = set[tuple[int, tuple[str, ...]]]()
     for number, mutated, (rule, _), _ in found:
@@ -118,7 +126,7 @@ def drawn(lines: Sequence[MutableLine], tree: str, seed: int) -> Iterator[Mutant
     On a line, patterns have equal chances, because some have many replacements. `tree` has the lines.
     """
     rng = random.Random(f"{seed}/mutants")
-    texts = {file: (git.show(tree, file) or "").splitlines() for file in sorted({line.file for line in lines})}
+    texts = {file: lines_of(git.show(tree, file) or "") for file in sorted({line.file for line in lines})}
     left = [(line, list(line.changes)) for line in rng.sample(lines, len(lines))]
     while left:
         for line, changes in left:
@@ -137,7 +145,7 @@ def _position(rng: random.Random, changes: Sequence[tuple[str, str]]) -> int:
 
 def text_of(mutant: Mutant, tree: str) -> str:
     """Return the mutated file. `tree` has the line that the mutant replaces."""
-    lines = (git.show(tree, mutant.file) or "").splitlines()
+    lines = lines_of(git.show(tree, mutant.file) or "")
     lines[mutant.line - 1] = mutant.after
     return "\n".join((*lines, ""))
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from rich.table import Table
 
 from fuzz import documents
-from fuzz.mutation.mutants import MutableLine
+from fuzz.mutation.mutants import MutableLine, lines_of
 from fuzz.mutation.result import JUDGED, MutantOutcome, MutantResult
 from fuzz.mutation.store import Control
 from fuzz.report.console import Console
@@ -93,7 +93,7 @@ def annotated(results: Sequence[MutantResult], texts: Mapping[str, str]) -> dict
     files = {}
     for file in sorted({each.mutant.file for each in judged}):
         lines = []
-        for number, text in enumerate(texts[file].splitlines(), 1):
+        for number, text in enumerate(lines_of(texts[file]), 1):
             lines.append(f"{number:>{width}} | {text}")
             for each in judged:
                 if (each.mutant.file, each.mutant.line) == (file, number):

@@ -180,6 +180,12 @@ def show(tree: str, path: str) -> str | None:
     return None if done.returncode else done.stdout.decode(errors="replace")
 
 
+def is_link(tree: str, path: str) -> bool:
+    """Return whether a path of a stored tree is a symbolic link."""
+    listed = ("--literal-pathspecs", "--git-dir", repository(), "ls-tree", tree, "--", path)
+    return run(*listed).stdout.startswith(b"120000 ")
+
+
 def changed_files(before: str, after: str, *, deleted: bool = True) -> tuple[str, ...]:
     """Return the paths of files in which two stored trees differ, with or without deleted ones. Raises SourceError."""
     kinds = () if deleted else ("--diff-filter=d",)

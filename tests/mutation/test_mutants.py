@@ -132,6 +132,28 @@ def test_a_diff_has_less_context_at_the_ends_of_a_file() -> None:
     assert diff_of("a.c", ["1"], 1, "3").splitlines()[3:] == ["@@ -1,1 +1,1 @@", "-1", "+3"]
 
 
+def test_other_characters_at_which_text_may_break_end_no_line(checkout: Path) -> None:
+    sources.git(checkout, "tag", "before")
+    file = checkout / FILE
+    file.write_bytes(b"int x;\n\f\n/* \xc2\x85 */\r\n" + file.read_bytes() + b"\tcount -= 2;\n")
+    sources.commit(checkout, "Third")
+    trees = apply_series(git.import_revision(checkout, "before"), series_from_range(checkout, "before..topic"))
+    lines = [line for line in mutable_lines(trees, ["third"]) if "count" in line.text]
+    assert [line.text for line in lines] == ["\tcount -= 2;"]
+    for mutant in drawn(lines, trees[-1], 1):
+        mutated = apply_series(trees[-1], Series("mutant", (Patch("mutant.patch", mutant.diff.encode()),)))[-1]
+        assert text_of(mutant, trees[-1]) == git.show(mutated, FILE)
+
+
+def test_links_and_files_in_other_encodings_have_no_mutants(checkout: Path) -> None:
+    sources.git(checkout, "tag", "before")
+    (checkout / "src" / "backend" / "link.c").symlink_to("/tmp/a+b.c")
+    (checkout / FILE).write_bytes(b"int x = 1 + 2; /* \xe4 */\n")
+    sources.commit(checkout, "Third")
+    trees = apply_series(git.import_revision(checkout, "before"), series_from_range(checkout, "before..topic"))
+    assert mutable_lines(trees, ["third"]) == ()
+
+
 def mutants_of(patch: str, number: int) -> list[Mutant]:
     return [Mutant(patch, FILE, line, "", "", "", f"{patch}{line}") for line in range(number)]
 
