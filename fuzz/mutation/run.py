@@ -25,6 +25,7 @@ from fuzz.mutation.result import SERVER, DuelResult, Kill, MutantResult, seconds
 from fuzz.mutation.store import Control, MutantStore
 from fuzz.servers import Report
 from fuzz.servers.arm import ArmSpec, build_arms, open_arms
+from fuzz.servers.arm_settings import texts
 from fuzz.servers.build import Build, discard_build, ensure_build, have_equal_programs, trial_compiler
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.limits import time_limit
@@ -60,7 +61,8 @@ class Subject:
     def identity(self) -> tuple[str, ...]:
         """Return all of the subject that results depend on, as text."""
         neutral = ",".join(patch.name for patch in self.patches if patch.plan_neutral)
-        return (*self.trees, self.spec.flavor.name, neutral, repr(self.spec.series.features))
+        series = (neutral, repr(self.spec.series.features))
+        return (*self.trees, self.spec.flavor.name, *series, *texts(self.spec.settings))
 
     @cached_property
     def lines(self) -> tuple[MutableLine, ...]:

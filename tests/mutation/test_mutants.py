@@ -1,6 +1,7 @@
 """Tests of mutants: the lines they are made of, their draw, and their patches."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -185,3 +186,5 @@ def test_the_subject_is_what_the_last_arm_has_and_the_first_lacks(checkout: Path
         subject = subject_of([ArmSpec("master", base, Series("some", reference), flavor), last])
         assert (subject.trees, subject.patches) == (trees, patches)
     assert subject_of([last]).patches == (first, second)
+    other = replace(last, settings=(("enable_hashjoin", "off"),))
+    assert subject_of([other]).identity != subject_of([last]).identity  # results are of one choice of settings
