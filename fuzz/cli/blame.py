@@ -56,8 +56,9 @@ def blame(
             store.record_blame(reported.fingerprint, found)
     if reported.reproducer is not None:
         note(reported.reproducer, {"blame": str(found)})
-    for length, shows in found.tried:
-        say(f"{found.arm} with {length} of its {len(found.series)} patches: {'shows it' if shows else 'does not'}")
+    results = {length: "shows it" if shows else "does not" for length, shows in found.tried}
+    for length, result in sorted((results | dict.fromkeys(found.uncompiled, "does not compile")).items()):
+        say(f"{found.arm} with {length} of its {len(found.series)} patches: {result}")
     say(f"{smallest.how_often}; to blame: {found}")
     write_json(json_file, blame_json(found))
 

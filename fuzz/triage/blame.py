@@ -1,6 +1,7 @@
 """Blame: the first patch of a series with which a finding occurs, by bisection over builds of prefixes of the series.
 
-Bisection runs few prefixes, because each may need a build.
+Bisection runs few prefixes, because each may need a build. A prefix that does not compile is left out: a patch may
+need the one after it.
 """
 
 import re
@@ -11,6 +12,7 @@ from functools import partial
 from math import ceil, log
 from typing import Any, Final
 
+from fuzz.errors import CompileError
 from fuzz.execution.executor import Executor
 from fuzz.servers import Report
 from fuzz.servers.arm import Arm
@@ -37,6 +39,7 @@ class Blame:
     tried: tuple[tuple[int, bool], ...]  # (number of patches, whether they showed the finding), ascending
     settings: str = ""
     correction: str = ""  # name of the known fault's correction that hides the finding
+    uncompiled: tuple[int, ...] = ()  # lengths of the prefixes that do not compile, ascending
 
     @property
     def first(self) -> int | None:
@@ -86,7 +89,10 @@ class Blame:
         number = self.first - len(self.patches) + 1
         if len(self.patches) == 1:
             return f"{self.patches[0]}, number {number} of the {len(self.series)} patches of {self.arm}{doubt}"
-        return f"one of the patches {number} to {self.first} of {self.arm}, pgduel blame narrows it down{doubt}"
+        between = range(number, self.first)
+        alone = f"which does not compile with only the first {_listed(between)}"
+        reason = alone if set(between) <= set(self.uncompiled) else "pgduel blame narrows it down"
+        return f"one of the patches {number} to {self.first} of {self.arm}, {reason}{doubt}"
 
 
 def _listed(numbers: Sequence[int]) -> str:
@@ -96,31 +102,30 @@ def _listed(numbers: Sequence[int]) -> str:
 PROBES = 3  # limit of prefixes that bisection omits and that are tried nevertheless, to find exceptions
 
 
-def try_prefixes(
-    shows: Callable[[int], bool], lengths: Sequence[int], likely_good: int | None = None
-) -> dict[int, bool]:
+Tried = Mapping[int, bool | None]  # length of a prefix → whether it shows the finding; None: it does not compile
+
+
+def try_prefixes(shows: Callable[[int], bool | None], lengths: Sequence[int], likely_good: int | None = None) -> Tried:
     """Return the lengths of the tried prefixes, ascending, with whether they show the finding.
 
     `lengths` may be tried, ascending; `likely_good` is one that most likely does not show it, if known. If the longest
     does not show it, no other is tried.
     """
-    tried = {lengths[-1]: shows(lengths[-1])}
-    if tried[lengths[-1]]:
-        low, high = -1, len(lengths) - 1
-        middle = lengths.index(likely_good) if likely_good in lengths[:-1] else (low + high) // 2
-        while high - low > 1:
-            tried[lengths[middle]] = shows(lengths[middle])
-            low, high = (low, middle) if tried[lengths[middle]] else (middle, high)
-            middle = (low + high) // 2
-        left = [length for length in lengths if length not in tried]
-        if len(left) <= PROBES:
-            tried |= {length: shows(length) for length in left}
+    *possible, longest = lengths
+    tried: dict[int, bool | None] = {longest: shows(longest)}
+    if tried[longest]:
+        left = possible  # those whose result does not follow from others
+        while left:
+            length = likely_good if likely_good in left else left[(len(left) - 1) // 2]
+            shown = tried[length] = shows(length)
+            left = [each for each in left if each != length and (shown is None or (each < length) == shown)]
+        untried = [length for length in possible if length not in tried]
+        if len(untried) <= PROBES:
+            tried |= {length: shows(length) for length in untried}
     return dict(sorted(tried.items()))
 
 
-def series_to_blame(
-    suspect: Callable[[], dict[int, bool]], other: Callable[[], dict[int, bool]] | None
-) -> tuple[int, dict[int, bool]]:
+def series_to_blame(suspect: Callable[[], Tried], other: Callable[[], Tried] | None) -> tuple[int, Tried]:
     """Return the number of the series to blame, 0 for the suspect's or 1 for the other arm's, and its tried prefixes.
 
     The other arm's series is tried if the suspect shows the finding with each prefix, including the empty one. It is
@@ -128,7 +133,7 @@ def series_to_blame(
     not show it, that series is blamed, because without its patches the suspect may differ as well.
     """
     tried = suspect()
-    if other is not None and tried.get(0) and all(tried.values()):
+    if other is not None and tried.get(0) and False not in tried.values():
         others = other()
         if others.get(0) is False and any(others.values()):
             return 1, others
@@ -171,7 +176,9 @@ class BlameSearch:
             None if alone else partial(self._tried, self.reference, self._on_other),
         )
         arm = (self.suspect, self.reference)[blamed]
-        return Blame(arm.name, tuple(facts[arm.name]["series"]), tuple(tried.items()), differing)
+        decided = tuple((length, shows) for length, shows in tried.items() if shows is not None)
+        uncompiled = tuple(length for length, shows in tried.items() if shows is None)
+        return Blame(arm.name, tuple(facts[arm.name]["series"]), decided, differing, uncompiled=uncompiled)
 
     def _differing_settings(self) -> str:
         """Return the settings of both arms as text; "" if they are equal."""
@@ -180,10 +187,18 @@ class BlameSearch:
         both = (self.reference, self.suspect)
         return "; ".join(f"{arm.name}: {', '.join(texts(arm.settings)) or 'none'}" for arm in both)
 
-    def _tried(self, arm: Arm, shows: Callable[[int], bool]) -> dict[int, bool]:
+    def _tried(self, arm: Arm, shows: Callable[[int], bool]) -> Tried:
         lengths = [length for length in range(len(arm.trees)) if self._may_try(arm, length)]
         others = self.reference.trees[-1] if arm is self.suspect and arm is not self.reference else None
-        return try_prefixes(shows, lengths, arm.trees.index(others) if others in arm.trees else None)
+        likely_good = arm.trees.index(others) if others in arm.trees else None
+        return try_prefixes(partial(self._unless_uncompiled, shows), lengths, likely_good)
+
+    def _unless_uncompiled(self, shows: Callable[[int], bool], length: int) -> bool | None:
+        try:
+            return shows(length)
+        except CompileError as error:
+            self.report(f"left out the first {length} patches: {error}")
+            return None
 
     def _may_try(self, arm: Arm, length: int) -> bool:
         return not self.built_only or find_build(arm.trees[length], arm.build.flavor) is not None

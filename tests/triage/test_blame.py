@@ -25,7 +25,8 @@ def blame(
     """Return the blame for a finding that prefixes of these lengths show."""
     lengths = sorted(among if among is not None else range(length + 1))
     tried = try_prefixes(lambda each: each in showing, lengths, likely_good)
-    return Blame("patched", tuple(f"000{number}.patch" for number in range(1, length + 1)), tuple(tried.items()))
+    decided = tuple((each, bool(shows)) for each, shows in tried.items())
+    return Blame("patched", tuple(f"000{number}.patch" for number in range(1, length + 1)), decided)
 
 
 @given(st.data())
@@ -50,6 +51,21 @@ def test_blame_has_only_prefixes_that_were_tried(data: st.DataObject) -> None:
     assert documents.loads(documents.dumps(found), Blame) == found
 
 
+@given(st.data())
+def test_prefixes_that_do_not_compile_are_left_out(data: st.DataObject) -> None:
+    length = data.draw(st.integers(1, 40))
+    first = data.draw(st.integers(0, length))
+    uncompiled = data.draw(st.sets(st.integers(1, length - 1))) if length > 1 else set()
+    tried = try_prefixes(lambda each: None if each in uncompiled else each >= first, range(length + 1))
+    decided = {each: shows for each, shows in tried.items() if shows is not None}
+    found = Blame("patched", tuple(f"{number}.patch" for number in range(1, length + 1)), tuple(decided.items()))
+    compiled = [each for each in range(length + 1) if each not in uncompiled]
+    assert decided.keys() <= set(compiled)
+    assert found.first == next(each for each in compiled if each >= first)
+    assert first == 0 or f"{first}.patch" in found.patches
+    assert len(found.patches) == (0 if first == 0 else found.first - max(each for each in compiled if each < first))
+
+
 def test_a_finding_that_does_not_occur_again_has_no_patch_to_blame() -> None:
     found = blame(set())
     assert found.tried == ((5, False),)
@@ -65,6 +81,11 @@ def test_a_finding_that_does_not_occur_again_has_no_patch_to_blame() -> None:
         (blame({1, 5}), "but it also occurs with only the first 1"),
         (blame({3, 4, 5}, among={0, 5}), "one of the patches 1 to 5 of patched, pgduel blame narrows it down"),
         (blame({3, 4, 5}, among={2, 5}), "one of the patches 3 to 5 of patched, pgduel blame narrows it down"),
+        (
+            replace(blame({3, 4, 5}, among={0, 1, 3, 4, 5}), uncompiled=(2,)),
+            "one of the patches 2 to 3 of patched, which does not compile with only the first 2",
+        ),
+        (replace(blame({4, 5}, among={1, 4, 5}), uncompiled=(3,)), "patches 2 to 4 of patched, pgduel blame narrows"),
         (blame({5}, among={4, 5}, likely_good=4), "0005.patch, number 5 of the 5 patches of patched"),
         (
             Blame("on", ("0001.patch",), (), "off: x=off; on: none"),

@@ -61,6 +61,25 @@ def test_the_patch_with_the_bug_is_blamed(opened: tuple[dict[str, Arm], Facts]) 
     assert blamed(opened, parse(JOIN_AT_BOUNDS), "result", ("patched", "bugged")) == ("bugged", BUG.name)
 
 
+def test_a_prefix_that_does_not_compile_is_left_out(opened: tuple[dict[str, Arm], Facts], tmp_path: Path) -> None:
+    part, file = tmp_path / "part.patch", "src/port/pgsleep.c"
+    line, error = "/*-------------------------------------------------------------------------", "#error a part"
+    head = f"diff --git a/{file} b/{file}\n--- a/{file}\n+++ b/{file}\n"
+    part.write_text(f"{BUG.read_text()}{head}@@ -1,1 +1,2 @@\n+{error}\n {line}\n")
+    (tmp_path / "rest.patch").write_text(f"{head}@@ -1,2 +1,1 @@\n-{error}\n {line}\n")
+    named = ["patched", f"bugged=patched,{part},{tmp_path / 'rest.patch'}"]
+    specs = ArmOptions.given(None, None, None, None, named, "assert").specs(print)
+    with open_arms(specs, print) as arms:  # `bugged` is the build of the other tests
+        records = arms_json(specs, [arm.build.key for arm in arms])
+        pair, smallest = measured(
+            ({arm.name: arm for arm in arms}, records), parse(JOIN_AT_BOUNDS), "result", ("patched", "bugged")
+        )
+        blame = blame_search(smallest, pair, print).blame(records)
+    length = len(specs[1].series.patches)
+    assert (dict(blame.tried), blame.uncompiled) == ({length - 2: False, length: True}, (length - 1,))
+    assert blame.patches == ("part.patch", "rest.patch")
+
+
 def test_a_fault_of_all_arms_is_one_of_upstream(opened: tuple[dict[str, Arm], Facts]) -> None:
     version = opened[0]["patched"].build.version
     if newer_than_known(version):
