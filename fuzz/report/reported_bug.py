@@ -120,7 +120,7 @@ class ReportedBug:
     @property
     def cause(self) -> str:
         """Return a short text for tables: the patch to blame, or the whole text of the blame if it is not one patch."""
-        return self.patches[0] if len(self.patches) == 1 else self.blame
+        return self.patches[0] if len(self.patches) == 1 and self.blame.startswith(self.patches[0]) else self.blame
 
     @property
     def is_fixed(self) -> bool:

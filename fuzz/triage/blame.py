@@ -55,6 +55,11 @@ class Blame:
         return self.series[max((length for length, _ in self.tried if length < self.first), default=0) : self.first]
 
     @property
+    def may_be_upstream(self) -> bool:
+        """Return whether the base itself may show it: it was not tried, and each tried prefix showed it."""
+        return bool(self.first) and all(shows for _, shows in self.tried)
+
+    @property
     def exceptions(self) -> tuple[int, ...]:
         """Return the lengths of shorter prefixes that showed it, although a longer one did not.
 
@@ -87,6 +92,9 @@ class Blame:
             cause = f"{UPSTREAM} or the settings ({self.settings})" if self.settings else UPSTREAM
             return f"{cause}, {self.arm} shows it without any patch{doubt}"
         number = self.first - len(self.patches) + 1
+        if self.may_be_upstream:
+            cause = self.patches[0] if self.first == 1 else f"one of the first {self.first} patches"
+            return f"{UPSTREAM} or {cause} of {self.arm}, pgduel blame narrows it down"
         if len(self.patches) == 1:
             return f"{self.patches[0]}, number {number} of the {len(self.series)} patches of {self.arm}{doubt}"
         between = range(number, self.first)

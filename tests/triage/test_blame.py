@@ -86,6 +86,11 @@ def test_a_finding_that_does_not_occur_again_has_no_patch_to_blame() -> None:
             "one of the patches 2 to 3 of patched, which does not compile with only the first 2",
         ),
         (replace(blame({4, 5}, among={1, 4, 5}), uncompiled=(3,)), "patches 2 to 4 of patched, pgduel blame narrows"),
+        (blame({1}, 1, among={1}), "upstream or 0001.patch of patched, pgduel blame narrows it down"),
+        (
+            blame({3, 5}, among={3, 5}),
+            "upstream or one of the first 3 patches of patched, pgduel blame narrows it down",
+        ),
         (blame({5}, among={4, 5}, likely_good=4), "0005.patch, number 5 of the 5 patches of patched"),
         (
             Blame("on", ("0001.patch",), (), "off: x=off; on: none"),
