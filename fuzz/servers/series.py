@@ -21,6 +21,7 @@ _DIFF = re.compile(rb"^(?:---$|--- |diff |Index: )", re.MULTILINE)  # end of a p
 _LIKE_A_DIFF = re.compile(rb"^(?:---|\+\+\+|@@|diff|Index:)(?=\s|$)", re.MULTILINE)  # what git might apply
 _PLAN_NEUTRAL = re.compile(rb"^plan-neutral:\s*yes\s*$", re.IGNORECASE | re.MULTILINE)
 _CRLF = b"\r\n"
+_HEADER_WITH_CR = re.compile(rb"^\+\+\+ .*\r$", re.MULTILINE)
 _NO_DIFF = "No valid patches in input"  # git's words
 _CONTEXT = 1  # lines of context that must fit before and after each change, if others have moved
 _ERROR = re.compile(r"^(?:error|fatal): (?P<text>.+)$", re.MULTILINE)
@@ -181,15 +182,27 @@ def applied(tree: str, series: Series) -> Applied:
     trees, moved = [tree], []
     with git.temporary_index(tree) as index:
         for patch in series.patches:
-            error = _apply(index, patch)
-            if error and _CRLF in patch.content:  # as `git am`, which removes what mail programs have added
-                error = _apply(index, replace(patch, content=patch.content.replace(_CRLF, b"\n")))
-            if error and series.made_for and not _apply(index, patch, f"-C{_CONTEXT}"):
+            probable, *others = _forms(patch)
+            error = _apply(index, probable)
+            if error and others and not _apply(index, others[0]):
+                error = ""
+            if error and series.made_for and not _apply(index, probable, f"-C{_CONTEXT}"):
                 moved.append(patch.name)
             elif error:
                 raise SourceError(_why(patch, error, series.made_for))
             trees.append(git.write_tree(index))
     return Applied(tuple(trees), tuple(moved))
+
+
+def _forms(patch: Patch) -> list[Patch]:
+    """Return the patch as it is and, as `git am`, without carriage returns that mail programs add.
+
+    These add them to all lines. Otherwise only the files have them, so that the patch as it is comes first.
+    """
+    if _CRLF not in patch.content:
+        return [patch]
+    forms = [patch, replace(patch, content=patch.content.replace(_CRLF, b"\n"))]
+    return forms[::-1] if _HEADER_WITH_CR.search(patch.content) else forms
 
 
 def _apply(index: Path, patch: Patch, *options: str) -> str:

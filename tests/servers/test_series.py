@@ -1,6 +1,7 @@
 """Tests of series: trees of all prefixes, and errors with patch, file and hunk."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -204,6 +205,20 @@ def test_a_patch_to_which_a_mail_program_added_carriage_returns_applies(checkout
     base = git.import_revision(checkout, "base")
     mailed = Patch("mailed.patch", changing.content.replace(b"\n", b"\r\n"))
     assert apply_series(base, Series("mailed", (mailed,))) == apply_series(base, Series("sent", (changing,)))
+
+
+def test_a_file_that_such_a_patch_adds_has_none_and_one_of_git_may_have_them(checkout: Path) -> None:
+    base = git.import_revision(checkout, "base")
+    (checkout / "new.c").write_bytes(b"int x;\nint y;\n")
+    sources.commit(checkout, "Add a file")
+    (checkout / "crlf.c").write_bytes(b"one\r\nother\r\n")
+    sources.commit(checkout, "Add a file with carriage returns")
+    sent = series_from_range(checkout, "topic~2..topic")
+    mailed = Patch("mailed.patch", sent.patches[0].content.replace(b"\n", b"\r\n"))
+    trees = apply_series(base, sent)
+    assert git.show(trees[1], "new.c") == "int x;\nint y;\n"
+    assert git.show(trees[2], "crlf.c") == "one\r\nother\r\n"
+    assert apply_series(base, replace(sent, patches=(mailed, sent.patches[1]))) == trees
 
 
 NEUTRAL = b"From: dev <dev@example.org>\nSubject: [PATCH] Faster\n\nAs it was.\n\nPlan-neutral: yes\nDiscussion: none\n"
