@@ -71,9 +71,9 @@ class ServerLog:
 
 
 def split(text: str) -> list[Entry]:
-    """Return the entries of log text."""
+    """Return the entries of log text. Messages may have any character at which text may break except a line feed."""
     found: list[tuple[int, list[str], bool, int]] = []
-    for line in text.splitlines():
+    for line in text.removesuffix("\n").split("\n") if text else ():
         if prefixed := _PREFIX.match(line):
             found.append((int(prefixed[1]), [prefixed[3]], False, int(prefixed[2] or 0)))
         elif line.startswith("\t") and found:

@@ -38,6 +38,15 @@ def test_each_process_gets_its_own_lines() -> None:
     assert about(200, entries)[:2] == ("WARNING:  resource was not closed: x", f"{TRAP}\n{FRAMES}")
 
 
+@pytest.mark.parametrize("character", ["\r", "\f", "\v", "\x1c", "\x85", "\u2028"])
+def test_only_a_line_feed_ends_a_line(character: str) -> None:
+    text = f'ERROR:  22P02: invalid input syntax for type integer: "a{character}{TRAP}'
+    entries = split(f"200|pgduel b|{text}\n200|pgduel b|STATEMENT:  x\n")
+    assert about(200, entries) == (text, "STATEMENT:  x")
+    assert crash_of(200, entries, POSTGRES) is None
+    assert split("") == []
+
+
 def test_errors_have_their_sqlstate_and_function() -> None:
     log = """\
 100|a|ERROR:  XX000: tuple concurrently updated
