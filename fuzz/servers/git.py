@@ -158,8 +158,8 @@ def unpack(pack: bytes, *, failing: str) -> None:
 
 
 def _names(objects: bytes) -> bytes:
-    """Return the names in the output of rev-list --objects, one a line."""
-    return b"".join(line.split(b" ")[0] + b"\n" for line in objects.splitlines())
+    """Return the names in the output of rev-list --objects, one a line. Paths follow them, up to a line feed."""
+    return b"".join(line.split(b" ")[0] + b"\n" for line in objects.split(b"\n") if line)
 
 
 def _packed(where: Sequence[str | Path], names: bytes, failing: str) -> bytes:

@@ -1,5 +1,6 @@
 """Tests of bases: directories, archives and revisions are stored in the repository of trees byte by byte."""
 
+import os
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,14 @@ def test_a_revision_is_the_committed_tree(tree: Path) -> None:
     assert resolve_base(f"{tree}@first", silent).tree == stored != before
     assert resolve_base(f"{tree}@main", silent).tree != stored
     assert resolve_base(f"{tree}@main~1", silent).tree == stored
+
+
+def test_names_of_files_may_have_any_character(tree: Path) -> None:
+    for name in ("a\rb", "a\nb", 'a"b %s', os.fsdecode(b"\xff")):
+        (tree / name).write_text(repr(name))
+    sources.git(tree, "init", "--quiet")
+    sources.commit(tree, "odd names")
+    assert git.import_revision(tree, "HEAD") == sources.git(tree, "rev-parse", "HEAD^{tree}")
 
 
 def test_ignored_files_of_a_checkout_do_not_count(tree: Path) -> None:
