@@ -6,6 +6,7 @@ CSV. Mutations change constants, comparisons and kinds of joins in the syntax tr
 """
 
 import csv
+import io
 import random
 import re
 import sys
@@ -155,7 +156,7 @@ def _text(file: Path) -> str:
 def _recorded(file: Path, text: str) -> Iterator[str]:
     """Yield the statements of pg_stat_statements (with a column `query`), or of a server log, both as CSV."""
     csv.field_size_limit(sys.maxsize)
-    rows = list(csv.reader(text.splitlines(keepends=True)))
+    rows = list(csv.reader(io.StringIO(text)))
     if rows and "query" in rows[0]:
         column = rows[0].index("query")
         yield from (sql for row in rows[1:] if len(row) > column for sql in _split(row[column]))

@@ -12,6 +12,7 @@ from fuzz.sources import user_sql as files
 from fuzz.sources.user_sql import mutate, read_files
 from oracles.sql.building import sql_of
 
+ODD = "SELECT '\u2028\f'"  # characters at which text may break, but no record
 LOG_LINE = '2024-01-01,"u","d",1,,s,1,"SELECT",2024-01-01,3/1,0,LOG,00000,"{}",,,,,,,,,"psql","client backend",,0\n'
 VALUES = {"N": ("7", "2.5"), "S": ("x",), "D": ("2024-01-01",)}
 
@@ -24,13 +25,13 @@ def test_a_directory_is_read_in_the_order_of_names(tmp_path: Path) -> None:
 
 
 def test_statements_that_a_server_recorded_are_read(tmp_path: Path) -> None:
-    (tmp_path / "s.csv").write_text('calls,query\n3,"SELECT ""a"" FROM t\nWHERE b = $1"\n1,BEGIN\n')
+    (tmp_path / "s.csv").write_text('calls,query\n3,"SELECT ""a"" FROM t\nWHERE b = $1"\n1,BEGIN\n' + f"2,{ODD}\n")
     (tmp_path / "l.csv").write_text(
         LOG_LINE.format("duration: 0.1 ms  statement: SELECT 1; SELECT 2")
         + LOG_LINE.format("execute <unnamed>: SELECT 3")
         + LOG_LINE.format("checkpoint complete")
     )
-    expected = ("SELECT 1", "SELECT 2", "SELECT 3", 'SELECT "a" FROM t\nWHERE b = $1', "BEGIN")
+    expected = ("SELECT 1", "SELECT 2", "SELECT 3", 'SELECT "a" FROM t\nWHERE b = $1', "BEGIN", ODD)
     assert read_files(tmp_path).recorded == expected
 
 
