@@ -29,9 +29,15 @@ WIDTH = 76  # characters of base64
 LINES = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")  # with any line end that COPY accepts
 
 _COPY_FROM_STDIN = re.compile(r"\s*COPY\b.*\bFROM\s+STDIN\b", re.IGNORECASE | re.DOTALL)
-_ONE_LINE = re.compile(r"COPY ([^\n]*?) FROM STDIN([^\n]*)")
-_SLASH_COPY = re.compile(r"""\\copy ([^\n]*?) FROM PROGRAM 'cat "\$PGDUEL_DATA"'([^\n]*)""")
-SERVER_FILE = f" FROM :'{SPOOL_VARIABLE}'"
+_ONE_LINE = re.compile(r"COPY ([^\n]*?) FROM STDIN\b([^\n]*)", re.IGNORECASE)
+_ORIGINAL = "  -- "  # before a statement with other capitals than pgduel's, at the end of its \copy, as a comment
+_SLASH_COPY = re.compile(
+    rf"""\\copy ([^\n]*?) FROM PROGRAM 'cat "\$PGDUEL_DATA"'(?:[^\n]*{_ORIGINAL}(COPY [^\n]*)|([^\n]*))""",
+    re.IGNORECASE,
+)
+_STDIN = re.compile(r"\bFROM\s+(STDIN)\b", re.IGNORECASE)
+SERVER_FILE = f":'{SPOOL_VARIABLE}'"
+_SERVER_FILE = re.compile(rf"{SERVER_FILE}(?: /\* (\w+) \*/)?")
 _STOPS_PSQL = re.compile(rb"^\\\.\r?$|\0", re.MULTILINE)
 
 
@@ -52,7 +58,9 @@ def copy_text(step: Step) -> str:
     data = step.copy_data or b""
     if _fits_inline(step, data):
         return f"{step.sql};\n{data.decode()}{END_OF_DATA}"
-    return f"{spool_text(step.sql, data)}\n{_statement_on_spool(step.sql, data)}"
+    statement = _statement_on_spool(step.sql, data)
+    readable = '\n\\! chmod a+r "$PGDUEL_DATA"' if SERVER_FILE in statement else ""
+    return f"{spool_text(step.sql, data)}{readable}\n{statement}"
 
 
 def _fits_inline(step: Step, data: bytes) -> bool:
@@ -82,9 +90,10 @@ def _statement_on_spool(sql: str, data: bytes) -> str:
     one_line = _ONE_LINE.fullmatch(sql) if plain else None
     if one_line and (_is_binary(sql) or _STOPS_PSQL.search(data) is None):
         written = f"""\\copy {one_line[1]} FROM PROGRAM 'cat "$PGDUEL_DATA"'{one_line[2]}"""
-        if original_of_slash_copy(written) == sql:
-            return written
-    if plain and " FROM STDIN" in sql and original_of_server_file(from_server_file(sql)) == sql:
+        for each in (written, f"{written}{_ORIGINAL}{sql}"):
+            if original_of_slash_copy(each) == sql:
+                return each
+    if plain and SERVER_FILE in from_server_file(sql) and original_of_server_file(from_server_file(sql)) == sql:
         return f"{from_server_file(sql)};"
     return without_data(sql)
 
@@ -98,29 +107,32 @@ def without_data(sql: str) -> str:
 
 def from_server_file(sql: str) -> str:
     """Return the COPY statement with the file instead of STDIN, which the server reads."""
-    return sql.replace(" FROM STDIN", SERVER_FILE, 1)
+    found = _STDIN.search(sql)
+    if found is None:
+        return sql
+    original = "" if found[1] == "STDIN" else f" /* {found[1]} */"
+    return f"{sql[: found.start(1)]}{SERVER_FILE}{original}{sql[found.end() :]}"
 
 
 def original_of_server_file(sql: str) -> str:
     """Return the original statement of `from_server_file`."""
-    return sql.replace(SERVER_FILE, " FROM STDIN", 1)
+    return _SERVER_FILE.sub(lambda found: found[1] or "STDIN", sql, count=1)
 
 
 def original_of_slash_copy(line: str) -> str | None:
     r"""Return the original statement of a \copy that pgduel wrote, or None for any other \copy."""
     match = _SLASH_COPY.fullmatch(line)
-    return match and f"COPY {match[1]} FROM STDIN{match[2]}"
+    return match and (match[2] or f"COPY {match[1]} FROM STDIN{match[3]}")
 
 
 def spool_text(sql: str, data: bytes) -> str:
     """Return the commands that write the data to the file."""
-    readable = ['\\! chmod a+r "$PGDUEL_DATA"'] if _STOPS_PSQL.search(data) and not _is_binary(sql) else []
     if _is_binary(sql) or b"\0" in data:
         encoded = base64.b64encode(data).decode()
         lines = [WRITE + encoded[start : start + WIDTH] for start in range(0, len(encoded), WIDTH)]
-        return "\n".join((OPEN_SPOOL_BASE64, *lines, CLOSE_SPOOL, *readable))
+        return "\n".join((OPEN_SPOOL_BASE64, *lines, CLOSE_SPOOL))
     lines = [_written(line) for line in LINES.findall(data)]
-    return "\n".join((OPEN_SPOOL, *lines, CLOSE_SPOOL, *readable))
+    return "\n".join((OPEN_SPOOL, *lines, CLOSE_SPOOL))
 
 
 def _written(line: bytes) -> str:
