@@ -147,6 +147,22 @@ def test_an_ordinary_role_has_the_server_read_data_at_which_psql_would_stop(arm:
     assert dict(observed.digests)["t"].startswith("2 ")
 
 
+@pytest.mark.parametrize(
+    "statements",
+    [
+        (
+            "SET standard_conforming_strings = off",
+            r"INSERT INTO t VALUES (1, 'x\' || ' y')",
+            "INSERT INTO t VALUES (2, '')",
+        ),
+    ],
+    ids=["a backslash before a quotation mark"],
+)
+def test_psql_and_pgduel_have_equal_effects(arm: Arm, executor: Executor, statements: tuple[str, ...]) -> None:
+    steps = tuple(Step(statement, may_fail=True) for statement in statements)
+    expect_same(arm, executor, Case("by_hand", NASTY.scene, steps))
+
+
 @pytest.mark.parametrize("index", range(CASES))
 @pytest.mark.parametrize("generator", sorted(all_generators()))
 def test_psql_and_pgduel_have_equal_effects_for_a_generators_case(

@@ -55,18 +55,26 @@ def tokens(text: str, start: int = 0, stop: int | None = None) -> Iterator[Token
 
 
 def one_statement(sql: str) -> bool:
-    """Return whether psql, given the text and a semicolon, sends exactly this text as one statement."""
+    """Return whether psql, given the text and a semicolon, sends exactly this text as one statement.
+
+    It must under any setting of standard_conforming_strings, which psql follows.
+    """
     if "\r" in sql or "\0" in sql:  # an editor or psql may change \r, and the protocol cannot send \0
         return False
     found = list(tokens(sql))
     solid = [token for token in found if token.kind not in BLANK]
     return (
         bool(solid)
-        and not any(token.kind in _INTERPRETED for token in found)
+        and not any(token.kind in _INTERPRETED or _ends_by_setting(token) for token in found)
         and not found[-1].text.startswith("--")
         and reduce(depth_after, found, 0) == 0
         and not _has_atomic_body(solid)
     )
+
+
+def _ends_by_setting(token: Token) -> bool:
+    """Return whether a setting determines where a string ends: a backslash before a quotation mark may be an escape."""
+    return token.kind == "string" and "\\'" in token.text
 
 
 def depth_after(depth: int, token: Token) -> int:
