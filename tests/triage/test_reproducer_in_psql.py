@@ -155,8 +155,10 @@ def test_an_ordinary_role_has_the_server_read_data_at_which_psql_would_stop(arm:
             r"INSERT INTO t VALUES (1, 'x\' || ' y')",
             "INSERT INTO t VALUES (2, '')",
         ),
+        ("/* opens */ BEGIN", "INSERT INTO t VALUES (1, '')"),
+        ("INSERT INTO t VALUES (1, ''); BEGIN; INSERT INTO t VALUES (2, '')", "INSERT INTO t VALUES (3, '')"),
     ],
-    ids=["a backslash before a quotation mark"],
+    ids=["a backslash before a quotation mark", "a comment before BEGIN", "BEGIN after a statement"],
 )
 def test_psql_and_pgduel_have_equal_effects(arm: Arm, executor: Executor, statements: tuple[str, ...]) -> None:
     steps = tuple(Step(statement, may_fail=True) for statement in statements)

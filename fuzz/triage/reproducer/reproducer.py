@@ -7,6 +7,7 @@ cleans up. A case to replay comes from a script, pgduel's or any other for psql,
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from shlex import quote
 from textwrap import wrap
@@ -21,6 +22,7 @@ from fuzz.execution.session import SEARCH_PATH
 from fuzz.generators.generator import Scale
 from fuzz.output import visible_line
 from fuzz.servers.settings import start_options
+from fuzz.sources.scripts.psql import BLANK, tokens
 from fuzz.sources.scripts.roles import role_made
 from fuzz.sources.source import SourceContext
 from fuzz.triage.reproducer.copy_text import SERVER_FILE, SPOOL_VARIABLE
@@ -33,7 +35,6 @@ from oracles.model.finding import Finding
 from oracles.model.mode import Protocol, protocol_of, settings_of
 from oracles.model.oracle import oracle_named
 
-_OPENS_BLOCK = re.compile(r"\s*(BEGIN|START)\b", re.IGNORECASE)
 _SETS = re.compile(r"\s*(SET|RESET)\b|.*\bset_config\b", re.IGNORECASE | re.DOTALL)
 _USES_SPOOL = '"$PGDUEL_DATA"'
 _MAKE_SPOOL = f"\\set {SPOOL_VARIABLE} `mktemp`\n\\setenv PGDUEL_DATA :{SPOOL_VARIABLE}"
@@ -105,7 +106,7 @@ def body(case: Case, finding: Finding, *, stable: bool = False) -> Sequence[str]
         _MAY_READ_FILES if ordinary and SERVER_FILE in steps else "",
         *write_modes(case),
         steps,
-        "ROLLBACK;" if any(_OPENS_BLOCK.match(step.sql) for step in case.all_steps) else "",
+        "ROLLBACK;" if any(_opens_block(step.sql) for step in case.all_steps) else "",
         _BE_ONESELF if roles or ordinary else "",
         _settings_again(case) if any(_SETS.match(step.sql) for step in case.all_steps) else "",
         _WHAT_IS_LEFT if finding.step is None and not end else "",
@@ -117,6 +118,12 @@ def body(case: Case, finding: Finding, *, stable: bool = False) -> Sequence[str]
         _REMOVE_SPOOL if spool else "",
     )
     return [part for part in parts if part]
+
+
+def _opens_block(sql: str) -> bool:
+    """Return whether a statement of the text may open a transaction block."""
+    solid = (token.text.upper() for token in tokens(sql) if token.kind not in BLANK)
+    return any(before == ";" and word in ("BEGIN", "START") for before, word in pairwise((";", *solid)))
 
 
 def _settings_again(case: Case) -> str:
