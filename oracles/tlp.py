@@ -77,7 +77,9 @@ def partitioned(sql: str) -> Partitioning | None:
         return None
     common, select.withClause = select.withClause, None
     clause = "havingClause" if groups(select) else "whereClause"
-    setattr(select, clause, all_of(*others))
+    # without GROUP BY, HAVING alone may make one group of all rows
+    one_group = expression("TRUE") if groups(select) and not (select.groupClause or others) else None
+    setattr(select, clause, all_of(one_group, *others))
     whole = printed(select)
     functions = _named(select.targetList) if shape is Shape.AGGREGATE else []
     setattr(select, clause, all_of(expression(_PLACE), *others))

@@ -41,8 +41,14 @@ def test_groups_are_partitioned_by_having() -> None:
 def test_all_rows_as_one_group_are_partitioned_by_having() -> None:
     made = partitioned("SELECT count(*) FROM a WHERE y > 0 HAVING count(*) > 1")
     assert made is not None
-    assert (made.shape, made.whole) == (Shape.HAVING, f"{DIGEST} (SELECT count(*) FROM a WHERE y > 0) AS q")
+    assert (made.shape, made.whole) == (Shape.HAVING, f"{DIGEST} (SELECT count(*) FROM a WHERE y > 0 HAVING TRUE) AS q")
     assert made.parts.count("WHERE y > 0 HAVING (") == 3
+
+
+def test_a_query_with_having_alone_stays_one_group() -> None:
+    made = partitioned("SELECT 1 FROM a WHERE y > 0 HAVING max(x) > 1")
+    assert made is not None
+    assert made.whole == f"{DIGEST} (SELECT 1 FROM a WHERE y > 0 HAVING TRUE) AS q"
 
 
 def test_aggregates_are_computed_from_those_of_the_parts() -> None:
