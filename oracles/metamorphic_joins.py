@@ -38,6 +38,7 @@ from oracles.sql.building import (
 )
 from oracles.sql.determinism import AGGREGATES, has_parameters, is_deterministic, is_known, name_of
 from oracles.sql.names import aggregates
+from oracles.sql.total_order import is_star
 
 _RESTRICTING: Final = (
     *("distinctClause", "intoClause", "groupClause", "havingClause", "windowClause", "valuesLists", "limitOffset"),
@@ -98,10 +99,14 @@ def _column(number: int) -> Any:
 
 
 def _is_aggregate(expression: Any) -> bool:
-    """Return whether it is a plain aggregate of one expression, or of rows."""
+    """Return whether it is a plain aggregate of one expression, or of rows.
+
+    An argument such as `t.*` is a row there, but several columns in the target list of a subquery.
+    """
     if not isinstance(expression, ast.FuncCall) or expression.over or expression.agg_filter or expression.agg_order:
         return False
-    return name_of(expression) in AGGREGATES and len(expression.args or ()) <= 1
+    arguments: Any = expression.args or ()
+    return name_of(expression) in AGGREGATES and len(arguments) <= 1 and not any(map(is_star, arguments))
 
 
 CACHED: Final = 4096  # statements; each is rewritten several times in a row

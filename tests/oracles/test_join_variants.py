@@ -143,3 +143,7 @@ def test_variants_keep_all_parameters() -> None:
 )
 def test_other_queries_are_not_rewritten(sql: str) -> None:
     assert rewritten(sql) == Rewriting()
+
+
+def test_a_row_as_an_argument_of_an_aggregate_is_not_moved_into_a_subquery() -> None:
+    assert rewritten("SELECT count(b.*) FROM a LEFT JOIN b ON a.k = b.k") == Rewriting()

@@ -70,6 +70,9 @@ LEGAL = {
     + "SELECT (SELECT max(a.i)) AS m FROM a LEFT JOIN b ON a.i = b.i",
     "ORDER BY with an aggregate": ROWS + "SELECT 1 AS o FROM a LEFT JOIN b ON a.i = b.k ORDER BY count(*)",
     "one group without GROUP BY": ROWS + "SELECT 1 AS o FROM a WHERE a.k > 1 HAVING max(a.i) > 3",
+    "a row as an argument, beside a column c1": "CREATE TABLE a (i int, c1 int);"
+    "INSERT INTO a SELECT g, NULL FROM generate_series(1, 20) AS g; CREATE TABLE b (i int);"
+    "INSERT INTO b SELECT generate_series(1, 9, 2); SELECT count(a.*) FROM a LEFT JOIN b ON a.i = b.i",
     "sums of floats": FLOATS + "SELECT sum(a.f), avg(a.f) FROM a LEFT JOIN b ON a.i = b.i",
     "sums of floats of one side": FLOATS
     + "SELECT sum(a.f) FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.i = a.i) AND a.i > 2",
