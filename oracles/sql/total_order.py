@@ -1,5 +1,6 @@
 """Total order: whether a query's text determines the rows that LIMIT keeps."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pglast import ast
@@ -19,7 +20,7 @@ def is_total(select: Any) -> bool:
     keys = [key.node for key in select.sortClause]
     positions = {integer(key) for key in keys}
     return all(
-        position in positions or any(_names(key, target) for key in keys)
+        position in positions or any(_names(key, target, shown) for key in keys)
         for position, target in enumerate(shown, start=1)
     )
 
@@ -47,9 +48,23 @@ def _is_fields(value: Any) -> bool:
     return isinstance(value, ast.A_Indirection) and isinstance((value.indirection or (None,))[-1], ast.A_Star)
 
 
-def _names(key: Any, target: Any) -> bool:
-    named = isinstance(key, ast.ColumnRef) and len(key.fields or ()) == 1 and target.name is not None
-    return bool(target.val in (key, _written(key)) or (named and key.fields[0] == ast.String(target.name)))
+def _names(key: Any, target: Any, shown: Sequence[Any]) -> bool:
+    """Return whether a sort key is the value of a target. Names of output columns hide those of input columns."""
+    if not isinstance(key, ast.ColumnRef) or len(key.fields or ()) != 1:
+        return bool(target.val in (key, _written(key)))
+    names = [_output_name(each) for each in shown]
+    name = getattr(key.fields[0], "sval", "")
+    if name in names:
+        return _output_name(target) == name
+    return None not in names and bool(target.val == key)
+
+
+def _output_name(target: Any) -> str | None:
+    """Return the name of an output column; None if it is that of a part of an expression (FigureColname)."""
+    if target.name is not None:
+        return str(target.name)
+    parts: Any = getattr(target.val, "fields", None) or getattr(target.val, "funcname", None)
+    return str(parts[-1].sval) if parts else None
 
 
 def _written(key: Any) -> Any:

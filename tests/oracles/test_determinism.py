@@ -34,6 +34,8 @@ def test_deterministic_queries(sql: str) -> None:
         "SELECT x FROM (VALUES (1, 2), (1, 3) ORDER BY 1 LIMIT 1) AS v (x, y)",
         "SELECT x FROM t ORDER BY y LIMIT 3",
         "SELECT (t.pair).* FROM t ORDER BY 1 LIMIT 3",
+        "SELECT x AS y, y AS z FROM t ORDER BY y LIMIT 3",
+        "SELECT CASE WHEN x THEN 1 ELSE y END, y AS z FROM t ORDER BY 1, y LIMIT 3",
         """SELECT x FROM t ORDER BY x::text COLLATE "de-x-icu" LIMIT 3""",
         """SELECT x FROM t ORDER BY x::int COLLATE "C" LIMIT 3""",
         "SELECT array_agg(x), string_agg(y, ',') FROM t",
@@ -43,6 +45,17 @@ def test_deterministic_queries(sql: str) -> None:
 )
 def test_queries_without_a_total_order(sql: str) -> None:
     assert not is_known(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT x AS z, t.y FROM t ORDER BY x, y LIMIT 3",
+        "SELECT x AS y, t.y AS z, max(v) FROM t GROUP BY 1, 2 ORDER BY y, t.y, 3 LIMIT 3",
+    ],
+)
+def test_names_of_output_columns_hide_those_of_input_columns(sql: str) -> None:
+    assert is_known(sql)
 
 
 @pytest.mark.parametrize(

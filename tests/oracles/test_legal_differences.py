@@ -73,6 +73,9 @@ LEGAL = {
     "a row as an argument, beside a column c1": "CREATE TABLE a (i int, c1 int);"
     "INSERT INTO a SELECT g, NULL FROM generate_series(1, 20) AS g; CREATE TABLE b (i int);"
     "INSERT INTO b SELECT generate_series(1, 9, 2); SELECT count(a.*) FROM a LEFT JOIN b ON a.i = b.i",
+    "an output column with the name of another column": "CREATE TABLE a (a int, b int);"
+    "INSERT INTO a SELECT g % 3, g FROM generate_series(1, 20) AS g; CREATE INDEX ON a (a, b DESC);"
+    "SELECT a AS b, b AS c FROM a ORDER BY b LIMIT 3",
     "sums of floats": FLOATS + "SELECT sum(a.f), avg(a.f) FROM a LEFT JOIN b ON a.i = b.i",
     "sums of floats of one side": FLOATS
     + "SELECT sum(a.f) FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.i = a.i) AND a.i > 2",
