@@ -10,6 +10,7 @@ from oracles.model.observation import CaseObservation, Observation, Outcome, Run
 from oracles.model.oracle import Observations
 from oracles.sql.case_views import opaque_names, used_names
 from oracles.sql.distinguishable_values import inexact_types, is_exact
+from oracles.sql.exact_expressions import exact_columns
 from oracles.sql.infallible import impossible_error
 
 # Search for matches without an index or hash table may take long.
@@ -114,12 +115,13 @@ class ArmRuns:
         These return no floating-point numbers, and none of several equal but distinguishable values, such as 1.0 and
         1.00.
         """
-        queries, inexact = self.queries(), inexact_types(self.case.all_steps)
-        shown = self.shown_types(queries)
+        queries, steps = self.queries(), self.case.all_steps
+        inexact = inexact_types(steps)
+        shown, columns = self.shown_types(queries), exact_columns(steps, inexact)
         return {
             position: sql
             for position, sql in queries.items()
-            if _FLOATS.isdisjoint(shown[position]) and is_exact(sql, shown[position], inexact)
+            if _FLOATS.isdisjoint(shown[position]) and is_exact(sql, shown[position], inexact, columns)
         }
 
     def shown_types(self, positions: Iterable[int]) -> dict[int, tuple[str, ...]]:
@@ -133,7 +135,8 @@ class ArmRuns:
         The query counts rows or returns rows as stored.
         """
         inexact = inexact_types(self.case.all_steps)
-        return {position: each for position, each in items.items() if is_exact(query(each), (), inexact)}
+        columns = exact_columns(self.case.all_steps, inexact)
+        return {position: each for position, each in items.items() if is_exact(query(each), (), inexact, columns)}
 
     def variant(self, queries: Mapping[int, str], *modes: Mode) -> QueryVariant:
         """Return the variant with these queries; other queries are empty, unless they fail."""

@@ -1,9 +1,10 @@
 """Equal but distinguishable ("inexact") values, such as 1.0 and 1.00, and sums that depend on the order of rows.
 
 The plan determines which of several equal values a group, DISTINCT or LIMIT returns: the query *picks* a value. A
-result is undetermined in three cases:
+result is undetermined in four cases:
 
 - The query picks values, returns an inexact type, and the case has columns of such types.
+- The query picks values, tells equal ones apart afterwards (`max(n)::text`), and the case has columns of such types.
 - The query picks values, and may create inexact ones itself, for any use.
 - The query adds up values that may be floating-point numbers, and does not return the sum, which would show its type.
 """
@@ -12,14 +13,16 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pglast import ast
 from pglast.enums import A_Expr_Kind, ObjectType, SetOperation, SubLinkType
+from pglast.visitors import Ancestor
 
 from oracles.model.case import Step
 from oracles.sql.building import sql_of, trees
-from oracles.sql.determinism import ADDING, INEXACT_FUNCTIONS, PICKING, name_of
+from oracles.sql.determinism import ADDING, AGGREGATES, INEXACT_FUNCTIONS, PICKING, name_of
+from oracles.sql.exact_expressions import are_exact, given_names, grouped_values, picked_values
 from oracles.sql.reading import Reader
 from oracles.sql.total_order import is_cut
 
@@ -65,6 +68,15 @@ _ASKING: Final = frozenset(
         *(A_Expr_Kind.AEXPR_NOT_DISTINCT, A_Expr_Kind.AEXPR_LIKE, A_Expr_Kind.AEXPR_ILIKE, A_Expr_Kind.AEXPR_SIMILAR),
     }
 )
+# Operators that return equal values for equal ones. 30 days and a month are equal, but not after the same time.
+_SHIFTING: Final = frozenset({"+", "-"})
+_ALIKE: Final = _COMPARING | {"%", "*", "/", "^"}
+_ALIKE_CASTS: Final = frozenset({"bool", "int2", "int4", "int8"})
+_TELLING: Final = (
+    *(ast.CollateClause, ast.JsonFuncExpr, ast.JsonObjectConstructor, ast.JsonArrayConstructor, ast.JsonScalarExpr),
+    *(ast.JsonSerializeExpr, ast.XmlExpr, ast.XmlSerialize),
+)
+_BEFORE_GROUPS: Final = frozenset({"fromClause", "groupClause", "whereClause"})
 _Place = tuple[tuple[int, Any], ...]
 _DECLARING: Final = (
     *(ast.AlterTableStmt, ast.CompositeTypeStmt, ast.CreateDomainStmt, ast.CreateForeignTableStmt),
@@ -88,14 +100,17 @@ def _scales(types: Collection[str]) -> frozenset[str]:
     return frozenset(types) - _INEXACT - {_COLLATED}
 
 
-def is_exact(sql: str, shown: Iterable[str], stored: Collection[str]) -> bool:
+def is_exact(sql: str, shown: Iterable[str], stored: Collection[str], columns: frozenset[str] = frozenset()) -> bool:
     """Return whether a query's result is determined byte by byte.
 
-    `shown` are the types of the result (as in `Column.type`), and `stored` the inexact types of the data.
+    `shown` are the types of the result (as in `Column.type`), `stored` the inexact types of the data, and `columns`
+    those that are known to be exact (`exact_columns`).
     """
     used, scales = _used(sql), _scales(stored)
     inexact = frozenset(stored) - scales
     if used.picks and any(_is_inexact(each, inexact) for each in shown):
+        return False
+    if inexact and used.tells_picked(inexact, columns):
         return False
     adds_floats = bool(used.adds) and not _FLOATS.isdisjoint(inexact)
     made = used.scales(used.picks)
@@ -121,6 +136,7 @@ def _used(sql: str) -> "_Used":
     tree = trees(sql)
     used = _Used([id(target.val) for each in tree for target in getattr(each.stmt, "targetList", None) or ()])
     used(tree)
+    used.given = given_names(tree)
     return used
 
 
@@ -172,9 +188,33 @@ def _held(named: Any) -> frozenset[str]:
     return frozenset({_HOLDS[name]}) if held else frozenset()
 
 
+class _Spot(NamedTuple):
+    """An operation's place, and the members of all nodes around it."""
+
+    place: _Place
+    path: frozenset[tuple[int, Any]]
+
+
+class _Choice(NamedTuple):
+    """A node that picks values: its place, and the members of nodes that are evaluated before; "" for all of a node."""
+
+    place: _Place
+    before: frozenset[tuple[int, Any]]
+    values: tuple[Any, ...] | None  # the expressions whose values are picked; None: unknown
+
+    def is_exact(self, columns: Collection[str]) -> bool:
+        """Return whether equal values are identical, because these columns are exact."""
+        return self.values is not None and are_exact(self.values, columns)
+
+    def precedes(self, spot: _Spot) -> bool:
+        """Return whether a picked value may reach an operation."""
+        is_before = any((node, member) in self.before or (node, "") in self.before for node, member in spot.path)
+        return not is_before and spot.place[: len(self.place)] == self.place
+
+
 class _Used(Reader):
-    """Places in which a query picks one of several equal values, adds up values that it does not return, or creates
-    inexact values.
+    """Places in which a query picks one of several equal values, tells equal values apart, adds up values that it does
+    not return, or creates inexact values.
 
     A place is the list of conditions and casts around it, from the outermost. Only a truth value leaves a condition,
     and only the cast value leaves a cast.
@@ -184,8 +224,19 @@ class _Used(Reader):
         super().__init__()
         self.picks: set[_Place] = set()
         self.adds: set[_Place] = set()
+        self.given: frozenset[str] = frozenset()  # names that are no columns of tables
+        self._choices: list[_Choice] = []  # what picks values, and where
+        self._tells: list[tuple[_Spot, str]] = []  # with the operator's name, if it is one
         self._made: dict[str, set[_Place]] = defaultdict(set)  # by inexact type
         self._shown = shown
+
+    def tells_picked(self, stored: Collection[str], columns: frozenset[str]) -> bool:
+        """Return whether the query may tell apart equal values of these types after it has picked one of them."""
+        telling = [spot for spot, name in self._tells if name not in _SHIFTING or "interval" in stored]
+        known = columns - self.given
+        return any(
+            any(map(choice.precedes, telling)) and not (known and choice.is_exact(known)) for choice in self._choices
+        )
 
     def reach(self, places: Iterable[_Place], types: Iterable[str]) -> bool:
         """Return whether values of these types may be created that reach one of these places."""
@@ -196,6 +247,22 @@ class _Used(Reader):
         """Return the types, with a fixed number of digits, of constants that reach one of these places."""
         return frozenset(each for each in _scales(self._made) if self.reach(places, (each,)))
 
+    def visit(self, ancestors: Any, node: Any) -> None:
+        if isinstance(node, _TELLING):
+            self._tell(ancestors)
+
+    def visit_TypeCast(self, ancestors: Any, node: Any) -> None:
+        if node.typeName.names[-1].sval not in _ALIKE_CASTS and not isinstance(node.arg, ast.A_Const):
+            self._tell(Ancestor(ancestors, node, "arg"))
+
+    def _pick(self, ancestors: Any, values: tuple[Any, ...] | None, before: Collection[tuple[int, Any]]) -> None:
+        place = _place(ancestors)
+        self.picks.add(place)
+        self._choices.append(_Choice(place, frozenset(before), values))
+
+    def _tell(self, ancestors: Any, name: str = "") -> None:
+        self._tells.append((_Spot(_place(ancestors), _path(ancestors)), name))
+
     def _make(self, ancestors: Any, types: Iterable[str]) -> None:
         place = _place(ancestors)
         for each in types:
@@ -204,17 +271,21 @@ class _Used(Reader):
     def visit_SelectStmt(self, ancestors: Any, node: Any) -> None:
         keeps_all = node.op == SetOperation.SETOP_UNION and node.all
         merges = node.op != SetOperation.SETOP_NONE and not keeps_all
-        if node.distinctClause or node.groupClause or merges or is_cut(node):
-            self.picks.add(_place(ancestors))
+        if node.groupClause:
+            self._pick(ancestors, grouped_values(node), _before_groups(node))
+        if node.distinctClause or merges or is_cut(node):
+            self._pick(ancestors, picked_values(node), {(id(node), "")})
 
     def visit_SubLink(self, ancestors: Any, node: Any) -> None:
         """Record an array subquery: its ORDER BY does not determine the order of equal values."""
         if node.subLinkType == SubLinkType.ARRAY_SUBLINK:
-            self.picks.add(_place(ancestors))
+            self._pick(ancestors, picked_values(node.subselect), {(id(node), "")})
 
     def visit_FuncCall(self, ancestors: Any, node: Any) -> None:
         if name_of(node) in PICKING or node.agg_distinct:
-            self.picks.add(_place(ancestors))
+            self._pick(ancestors, node.args or (), {(id(node), ""), *_before_aggregates(ancestors)})
+        if name_of(node) not in AGGREGATES:
+            self._tell(ancestors)
         if name_of(node) in ADDING and id(node) not in self._shown:
             self.adds.add(_place(ancestors))
         if name_of(node) in INEXACT_FUNCTIONS:
@@ -229,6 +300,8 @@ class _Used(Reader):
 
     def visit_A_Expr(self, ancestors: Any, node: Any) -> None:
         self._make(ancestors, _MADE_BY.get(_operator(node), ()))
+        if node.kind == A_Expr_Kind.AEXPR_OP and _operator(node) not in _ALIKE:
+            self._tell(ancestors, _operator(node))
 
     def visit_Float(self, ancestors: Any, node: Any) -> None:
         if not node.fval.isdigit():  # else it is a large integer
@@ -256,6 +329,29 @@ def _place(ancestors: Any) -> _Place:
             around.append((id(ancestors.node), ancestors.member))
         ancestors = ancestors.parent
     return tuple(reversed(around))
+
+
+def _path(ancestors: Any) -> frozenset[tuple[int, Any]]:
+    """Return the nodes around a node, each with the member that leads to it."""
+    around = set()
+    while ancestors is not None:
+        around.add((id(ancestors.node), ancestors.member))
+        ancestors = ancestors.parent
+    return frozenset(around)
+
+
+def _before_groups(select: Any) -> set[tuple[int, Any]]:
+    """Return the members of a query that are evaluated before it groups rows."""
+    return {(id(select), member) for member in _BEFORE_GROUPS}
+
+
+def _before_aggregates(ancestors: Any) -> set[tuple[int, Any]]:
+    """Return what is evaluated before an aggregate; nothing if it belongs to an outer query, according to its place."""
+    path = _path(ancestors)
+    while ancestors is not None and not isinstance(ancestors.node, ast.SelectStmt):
+        ancestors = ancestors.parent
+    before = set() if ancestors is None else _before_groups(ancestors.node)
+    return before if path.isdisjoint(before) else set()
 
 
 def _confines_values(node: Any, member: Any) -> bool:

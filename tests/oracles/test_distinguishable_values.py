@@ -118,3 +118,40 @@ def test_conditions_on_inexact_results_are_inexact() -> None:
 
 def test_grouping_by_inexact_values_is_inexact() -> None:
     assert not is_exact("SELECT count(*) FROM (SELECT DISTINCT x::numeric AS y FROM t) AS q", ["20"], ())
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT max(n)::text FROM t",
+        "SELECT n::text, count(*) FROM t GROUP BY n",
+        "SELECT scale(max(n)) FROM t",
+        "SELECT count(*) FROM t GROUP BY n HAVING n::text = '1.0'",
+        "SELECT 1 FROM t WHERE x = (SELECT max(n)::text FROM t)",
+        "SELECT sum(hashtextextended(q::text, 0)) FROM (SELECT DISTINCT n FROM t) AS q",
+        "WITH c AS (SELECT n FROM t UNION SELECT n FROM u) SELECT x || n FROM c",
+    ],
+)
+def test_picked_values_are_told_apart(sql: str) -> None:
+    assert not is_exact(sql, ["25"], {"numeric"})
+    assert is_exact(sql, ["25"], {"numeric of 2 digits"})
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT DISTINCT n::text FROM t",
+        "SELECT max(n::text) FROM t",
+        "SELECT count(*), x FROM t WHERE n::text > 'a' GROUP BY x",
+        "SELECT max(n) > 1 FROM t WHERE n::text > 'a'",
+        "SELECT n::int, max(n) > 1, count(*) FROM t GROUP BY n",
+        "SELECT lower(x) FROM t WHERE n IN (SELECT max(n) FROM u)",
+    ],
+)
+def test_values_are_told_apart_before_one_is_picked(sql: str) -> None:
+    assert is_exact(sql, ["25"], {"numeric"})
+
+
+def test_equal_intervals_lead_to_different_times() -> None:
+    assert not is_exact("SELECT d + max(v) FROM t GROUP BY d", ["1114"], {"interval"})
+    assert is_exact("SELECT d + max(v) FROM t GROUP BY d", ["1114"], {"numeric"})

@@ -83,6 +83,12 @@ LEGAL = {
     "equal numbers of different scale": NUMBERS + "SELECT DISTINCT a.n FROM a WHERE a.i > 3 AND a.i <> 5",
     "the largest of equal numbers": NUMBERS + "SELECT max(a.n), min(a.n) FROM a WHERE a.i % 3 > 0",
     "the largest of equal numbers of a join": NUMBERS + "SELECT max(a.n) FROM a LEFT JOIN a AS b ON a.i = b.i + 17",
+    "equal numbers of different scale as text": NUMBERS + "SELECT a.n::text AS t, count(*) FROM a GROUP BY a.n",
+    "a condition on the text of a group's number": NUMBERS
+    + "SELECT count(*) FROM a GROUP BY a.n HAVING a.n::text LIKE '%.00'",
+    "the text of a zero": "CREATE TABLE a (f float8); CREATE INDEX ON a (f);"
+    "INSERT INTO a SELECT CASE g % 2 WHEN 0 THEN '-0' ELSE '0' END::float8 FROM generate_series(1, 20) AS g;"
+    "SELECT max(a.f)::text AS t FROM a WHERE a.f = 0",
     "equal letters of different case": FOLDING
     + "SELECT DISTINCT c.t FROM (SELECT b.t FROM b UNION ALL SELECT a.t FROM a) AS c WHERE c.t > 'c'",
     "collation of a subquery": FOLDING + "SELECT a.i, a.t FROM a WHERE a.t > (SELECT min(b.t) FROM b)",
