@@ -5,7 +5,8 @@ result is undetermined in four cases:
 
 - The query picks values, returns an inexact type, and the case has columns of such types.
 - The query picks values, tells equal ones apart afterwards (`max(n)::text`), and the case has columns of such types.
-- The query picks values, and may create inexact ones itself, for any use.
+- The query picks values, and may create inexact ones itself, for any use. Means and other quotients of numbers have any
+  number of digits. A CASE, for example, that returns integers and numbers gives the integers the scale 0.
 - The query adds up values that may be floating-point numbers, and does not return the sum, which would show its type.
 """
 
@@ -22,7 +23,17 @@ from pglast.visitors import Ancestor
 from oracles.model.case import Step
 from oracles.sql.building import sql_of, trees
 from oracles.sql.determinism import ADDING, AGGREGATES, INEXACT_FUNCTIONS, PICKING, name_of
-from oracles.sql.exact_expressions import are_exact, given_names, grouped_values, picked_values
+from oracles.sql.exact_expressions import (
+    Columns,
+    Given,
+    are_exact,
+    given_names,
+    grouped_values,
+    merged_scales,
+    merged_values,
+    picked_values,
+    rounded_scale,
+)
 from oracles.sql.reading import Reader
 from oracles.sql.total_order import is_cut
 
@@ -76,7 +87,9 @@ _TELLING: Final = (
     *(ast.CollateClause, ast.JsonFuncExpr, ast.JsonObjectConstructor, ast.JsonArrayConstructor, ast.JsonScalarExpr),
     *(ast.JsonSerializeExpr, ast.XmlExpr, ast.XmlSerialize),
 )
-_BEFORE_GROUPS: Final = frozenset({"fromClause", "groupClause", "whereClause"})
+_MERGING: Final = (ast.CaseExpr, ast.CoalesceExpr, ast.MinMaxExpr)
+_BEFORE_GROUPS: Final = frozenset({"fromClause", "groupClause", "whereClause", "withClause"})
+_NO_COLUMNS: Final = Columns()
 _Place = tuple[tuple[int, Any], ...]
 _DECLARING: Final = (
     *(ast.AlterTableStmt, ast.CompositeTypeStmt, ast.CreateDomainStmt, ast.CreateForeignTableStmt),
@@ -100,7 +113,7 @@ def _scales(types: Collection[str]) -> frozenset[str]:
     return frozenset(types) - _INEXACT - {_COLLATED}
 
 
-def is_exact(sql: str, shown: Iterable[str], stored: Collection[str], columns: frozenset[str] = frozenset()) -> bool:
+def is_exact(sql: str, shown: Iterable[str], stored: Collection[str], columns: Columns = _NO_COLUMNS) -> bool:
     """Return whether a query's result is determined byte by byte.
 
     `shown` are the types of the result (as in `Column.type`), `stored` the inexact types of the data, and `columns`
@@ -112,8 +125,10 @@ def is_exact(sql: str, shown: Iterable[str], stored: Collection[str], columns: f
         return False
     if inexact and used.tells_picked(inexact, columns):
         return False
+    if used.picks_quotients(columns, means_only=not scales):
+        return False
     adds_floats = bool(used.adds) and not _FLOATS.isdisjoint(inexact)
-    made = used.scales(used.picks)
+    made = used.scales(used.picks) | used.merged_scales(columns)
     many = bool(made) and len(scales | made) > 1
     return not (adds_floats or many or used.reach(used.picks, _INEXACT) or used.reach(used.adds, _FLOATS))
 
@@ -189,10 +204,11 @@ def _held(named: Any) -> frozenset[str]:
 
 
 class _Spot(NamedTuple):
-    """An operation's place, and the members of all nodes around it."""
+    """An operation's place, the members of all nodes around it, and its query. Nodes are given by their identities."""
 
     place: _Place
     path: frozenset[tuple[int, Any]]
+    query: int  # the innermost query around it
 
 
 class _Choice(NamedTuple):
@@ -201,15 +217,26 @@ class _Choice(NamedTuple):
     place: _Place
     before: frozenset[tuple[int, Any]]
     values: tuple[Any, ...] | None  # the expressions whose values are picked; None: unknown
+    query: int  # whose values it picks
+    around: frozenset[int]  # the nodes around it
 
-    def is_exact(self, columns: Collection[str]) -> bool:
+    def is_exact(self, columns: Columns) -> bool:
         """Return whether equal values are identical, because these columns are exact."""
         return self.values is not None and are_exact(self.values, columns)
 
+    def follows(self, spot: _Spot) -> bool:
+        """Return whether a value that is computed there may be picked."""
+        inside = any(node == self.query for node, _ in spot.path)
+        is_after = inside and not self._is_before(spot)
+        is_within = spot.query != self.query and spot.query in self.around
+        return not (is_after or is_within) and self.place[: len(spot.place)] == spot.place
+
     def precedes(self, spot: _Spot) -> bool:
         """Return whether a picked value may reach an operation."""
-        is_before = any((node, member) in self.before or (node, "") in self.before for node, member in spot.path)
-        return not is_before and spot.place[: len(self.place)] == self.place
+        return not self._is_before(spot) and spot.place[: len(self.place)] == self.place
+
+    def _is_before(self, spot: _Spot) -> bool:
+        return any((node, member) in self.before or (node, "") in self.before for node, member in spot.path)
 
 
 class _Used(Reader):
@@ -224,19 +251,41 @@ class _Used(Reader):
         super().__init__()
         self.picks: set[_Place] = set()
         self.adds: set[_Place] = set()
-        self.given: frozenset[str] = frozenset()  # names that are no columns of tables
+        self.given: Given = {}
         self._choices: list[_Choice] = []  # what picks values, and where
+        self._quotients: list[tuple[_Spot, tuple[Any, ...]]] = []  # with the operands; means have none
+        self._merged: list[tuple[_Spot, tuple[Any, ...]]] = []  # with the values, of which one is returned
         self._tells: list[tuple[_Spot, str]] = []  # with the operator's name, if it is one
         self._made: dict[str, set[_Place]] = defaultdict(set)  # by inexact type
         self._shown = shown
 
-    def tells_picked(self, stored: Collection[str], columns: frozenset[str]) -> bool:
+    def tells_picked(self, stored: Collection[str], columns: Columns) -> bool:
         """Return whether the query may tell apart equal values of these types after it has picked one of them."""
         telling = [spot for spot, name in self._tells if name not in _SHIFTING or "interval" in stored]
-        known = columns - self.given
-        return any(
-            any(map(choice.precedes, telling)) and not (known and choice.is_exact(known)) for choice in self._choices
+        return any(any(map(choice.precedes, telling)) for choice in self._inexact_choices(columns))
+
+    def picks_quotients(self, columns: Columns, *, means_only: bool) -> bool:
+        """Return whether the query may pick quotients of numbers, such as means, whose number of digits varies."""
+        known = Columns(others=columns.within(self.given).others)
+        made = [
+            spot for spot, operands in self._quotients if not operands or not (means_only or are_exact(operands, known))
+        ]
+        return any(choice.follows(spot) for choice in self._inexact_choices(columns) for spot in made)
+
+    def merged_scales(self, columns: Columns) -> frozenset[str]:
+        """Return the types, with a fixed number of digits, of numbers that are merged with others and then picked."""
+        known = columns.within(self.given)
+        picked = (
+            merged_scales(values, known)
+            for spot, values in self._merged
+            if any(choice.follows(spot) for choice in self._choices)
         )
+        return frozenset(_SCALED.format(digits) for digits in frozenset().union(*picked))
+
+    def _inexact_choices(self, columns: Columns) -> list[_Choice]:
+        """Return what may pick one of several distinguishable values."""
+        known = columns.within(self.given)
+        return [choice for choice in self._choices if not (any(columns) and choice.is_exact(known))]
 
     def reach(self, places: Iterable[_Place], types: Iterable[str]) -> bool:
         """Return whether values of these types may be created that reach one of these places."""
@@ -250,18 +299,24 @@ class _Used(Reader):
     def visit(self, ancestors: Any, node: Any) -> None:
         if isinstance(node, _TELLING):
             self._tell(ancestors)
+        if isinstance(node, _MERGING):
+            self._merge(ancestors, node)
 
     def visit_TypeCast(self, ancestors: Any, node: Any) -> None:
         if node.typeName.names[-1].sval not in _ALIKE_CASTS and not isinstance(node.arg, ast.A_Const):
             self._tell(Ancestor(ancestors, node, "arg"))
 
-    def _pick(self, ancestors: Any, values: tuple[Any, ...] | None, before: Collection[tuple[int, Any]]) -> None:
+    def _pick(self, ancestors: Any, values: Any, before: Collection[tuple[int, Any]], query: int) -> None:
         place = _place(ancestors)
         self.picks.add(place)
-        self._choices.append(_Choice(place, frozenset(before), values))
+        around = frozenset(node for node, _ in _path(ancestors))
+        self._choices.append(_Choice(place, frozenset(before), values, query, around))
+
+    def _merge(self, ancestors: Any, node: Any) -> None:
+        self._merged += ((_spot(ancestors), values) for values in merged_values(node))
 
     def _tell(self, ancestors: Any, name: str = "") -> None:
-        self._tells.append((_Spot(_place(ancestors), _path(ancestors)), name))
+        self._tells.append((_spot(ancestors), name))
 
     def _make(self, ancestors: Any, types: Iterable[str]) -> None:
         place = _place(ancestors)
@@ -269,23 +324,28 @@ class _Used(Reader):
             self._made[each].add(place)
 
     def visit_SelectStmt(self, ancestors: Any, node: Any) -> None:
+        if node.op != SetOperation.SETOP_NONE:
+            self._merge(ancestors, node)
         keeps_all = node.op == SetOperation.SETOP_UNION and node.all
         merges = node.op != SetOperation.SETOP_NONE and not keeps_all
         if node.groupClause:
-            self._pick(ancestors, grouped_values(node), _before_groups(node))
+            self._pick(ancestors, grouped_values(node), _before_groups(id(node)), id(node))
         if node.distinctClause or merges or is_cut(node):
-            self._pick(ancestors, picked_values(node), {(id(node), "")})
+            self._pick(ancestors, picked_values(node), {(id(node), "")}, id(node))
 
     def visit_SubLink(self, ancestors: Any, node: Any) -> None:
         """Record an array subquery: its ORDER BY does not determine the order of equal values."""
         if node.subLinkType == SubLinkType.ARRAY_SUBLINK:
-            self._pick(ancestors, picked_values(node.subselect), {(id(node), "")})
+            self._pick(ancestors, picked_values(node.subselect), {(id(node), "")}, id(node.subselect))
 
     def visit_FuncCall(self, ancestors: Any, node: Any) -> None:
         if name_of(node) in PICKING or node.agg_distinct:
-            self._pick(ancestors, node.args or (), {(id(node), ""), *_before_aggregates(ancestors)})
+            before = {(id(node), ""), *_before_aggregates(ancestors)}
+            self._pick(ancestors, node.args or (), before, _query_of(ancestors))
         if name_of(node) not in AGGREGATES:
             self._tell(ancestors)
+        if name_of(node) in ADDING - {"sum"} and not _is_rounded(ancestors):
+            self._quotients.append((_spot(ancestors), ()))
         if name_of(node) in ADDING and id(node) not in self._shown:
             self.adds.add(_place(ancestors))
         if name_of(node) in INEXACT_FUNCTIONS:
@@ -300,6 +360,8 @@ class _Used(Reader):
 
     def visit_A_Expr(self, ancestors: Any, node: Any) -> None:
         self._make(ancestors, _MADE_BY.get(_operator(node), ()))
+        if _operator(node) == "/" and not _is_rounded(ancestors):
+            self._quotients.append((_spot(ancestors), (node.lexpr, node.rexpr)))
         if node.kind == A_Expr_Kind.AEXPR_OP and _operator(node) not in _ALIKE:
             self._tell(ancestors, _operator(node))
 
@@ -340,18 +402,33 @@ def _path(ancestors: Any) -> frozenset[tuple[int, Any]]:
     return frozenset(around)
 
 
-def _before_groups(select: Any) -> set[tuple[int, Any]]:
+def _spot(ancestors: Any) -> _Spot:
+    return _Spot(_place(ancestors), _path(ancestors), _query_of(ancestors))
+
+
+def _query_of(ancestors: Any) -> int:
+    """Return the identity of the innermost query around a node."""
+    while ancestors is not None and not isinstance(ancestors.node, ast.SelectStmt):
+        ancestors = ancestors.parent
+    return 0 if ancestors is None else id(ancestors.node)
+
+
+def _before_groups(query: int) -> set[tuple[int, Any]]:
     """Return the members of a query that are evaluated before it groups rows."""
-    return {(id(select), member) for member in _BEFORE_GROUPS}
+    return {(query, member) for member in _BEFORE_GROUPS}
 
 
 def _before_aggregates(ancestors: Any) -> set[tuple[int, Any]]:
     """Return what is evaluated before an aggregate; nothing if it belongs to an outer query, according to its place."""
-    path = _path(ancestors)
-    while ancestors is not None and not isinstance(ancestors.node, ast.SelectStmt):
+    before = _before_groups(_query_of(ancestors))
+    return before if _path(ancestors).isdisjoint(before) else set()
+
+
+def _is_rounded(ancestors: Any) -> bool:
+    """Return whether a value is an argument of a function that rounds it to a fixed number of digits."""
+    while isinstance(ancestors.node, tuple):
         ancestors = ancestors.parent
-    before = set() if ancestors is None else _before_groups(ancestors.node)
-    return before if path.isdisjoint(before) else set()
+    return rounded_scale(ancestors.node) is not None
 
 
 def _confines_values(node: Any, member: Any) -> bool:

@@ -5,7 +5,7 @@ query or view gives the name to anything else.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +13,7 @@ from pglast import ast
 from pglast.enums import A_Expr_Kind, AlterTableType, SubLinkType
 
 from oracles.model.case import Kind, Step
-from oracles.sql.building import columns_in, trees
+from oracles.sql.building import trees
 from oracles.sql.determinism import ADDING, INEXACT_FUNCTIONS, name_of
 from oracles.sql.reading import Reader
 from oracles.sql.total_order import integer, shown_targets
@@ -32,9 +32,11 @@ _TRUTHS: Final = (ast.BoolExpr, ast.BooleanTest, ast.NullTest)
 _OPERATED: Final = frozenset({A_Expr_Kind.AEXPR_OP, A_Expr_Kind.AEXPR_NULLIF})
 _COMPARING: Final = frozenset({"<", "<=", "<>", "=", ">", ">="})
 _INEXACT_CALLS: Final = INEXACT_FUNCTIONS | (ADDING - {"sum"})
-
-
+_ROUNDING: Final = frozenset({"round", "sign", "trunc"})
 _DEFINING: Final = (ast.CreateTableAsStmt, ast.SelectStmt, ast.ViewStmt)  # by a query
+
+# The names that a query gives, with the expressions; None is among these if some are unknown.
+Given = Mapping[str, Collection[Any]]
 
 
 class _Names(NamedTuple):
@@ -44,20 +46,39 @@ class _Names(NamedTuple):
     others: frozenset[str]
 
 
-def exact_columns(steps: Iterable[Step], inexact: Collection[str]) -> frozenset[str]:
-    """Return the names of columns of which equal values are identical; `inexact` are the other types of the case.
+class Columns(NamedTuple):
+    """The names of columns of which equal values are identical, and of those that may have distinguishable ones."""
+
+    numeric: frozenset[str] = frozenset()  # numbers with one fixed scale
+    others: frozenset[str] = frozenset()
+    inexact: frozenset[str] = frozenset()
+
+    def within(self, given: Given) -> "Columns":
+        """Return the names that stand for such columns, or for such expressions, in a query that gives these names."""
+        known = Columns(self.numeric - given.keys(), self.others - given.keys())
+        pending = given.keys() - self.numeric - self.inexact
+        while found := {name for name in pending if are_exact(given[name], Columns(others=known.others))}:
+            known = known._replace(others=known.others | found)
+            pending -= found
+        return known
+
+
+def exact_columns(steps: Iterable[Step], inexact: Collection[str]) -> Columns:
+    """Return the columns of which equal values are identical; `inexact` are the other types of the case.
 
     There is none if equal texts may differ.
     """
     if "text" in inexact:
-        return frozenset()
+        return Columns()
     found = [_names(step.sql) for step in steps if step.kind is not Kind.QUERY]
     types: dict[str, set[str]] = defaultdict(set)
     for name, type_ in (column for each in found for column in each.columns):
         types[name].add(type_)
     exact = _PLAIN | _COLLATED | (frozenset() if _NUMERIC in inexact else {_NUMERIC})
     others = frozenset().union(*(each.others for each in found))
-    return frozenset(name for name, given in types.items() if given <= exact) - others
+    known = {name: given for name, given in types.items() if given <= exact and name not in others}
+    numeric = frozenset(name for name, given in known.items() if _NUMERIC in given)
+    return Columns(numeric, frozenset(known) - numeric, (others | types.keys()) - known.keys())
 
 
 def picked_values(node: Any) -> tuple[Any, ...] | None:
@@ -88,16 +109,16 @@ def _keys(items: Iterable[Any]) -> Iterator[Any]:
             yield item
 
 
-def are_exact(values: Iterable[Any], columns: Collection[str]) -> bool:
-    """Return whether equal values of each expression are identical. `columns` are exact."""
+def are_exact(values: Iterable[Any], columns: Columns) -> bool:
+    """Return whether equal values of each expression are identical."""
     return all(_is_exact(value, columns) for value in values)
 
 
-def _is_exact(value: Any, columns: Collection[str]) -> bool:
+def _is_exact(value: Any, columns: Columns) -> bool:
     if isinstance(value, ast.A_Const):
         return not isinstance(value.val, ast.Float)
     if isinstance(value, ast.ColumnRef):
-        return getattr(value.fields[-1], "sval", "") in columns
+        return _column(value) in columns.numeric | columns.others
     if isinstance(value, ast.TypeCast):
         return _type_of(value.typeName) in _PLAIN | _COLLATED
     if isinstance(value, ast.FuncCall):
@@ -113,17 +134,19 @@ def _is_exact(value: Any, columns: Collection[str]) -> bool:
     return isinstance(value, _TRUTHS)
 
 
-def _computes_exactly(value: Any, columns: Collection[str]) -> bool:
+def _computes_exactly(value: Any, columns: Columns) -> bool:
     operator = value.name[-1].sval
     if value.kind not in _OPERATED or (value.kind == A_Expr_Kind.AEXPR_OP and operator in _COMPARING):
         return True  # a truth value
     if operator == "-" and not isinstance(value.rexpr, ast.A_Const):  # of times, it returns intervals
         return False
     operands = [each for each in (value.lexpr, value.rexpr) if each is not None]
+    if operator == "/":  # quotients of integers are integers
+        return are_exact(operands, Columns(others=columns.others))
     return (value.kind == A_Expr_Kind.AEXPR_NULLIF or operator in (*_COMPUTING, "-")) and are_exact(operands, columns)
 
 
-def _selects_exactly(link: Any, columns: Collection[str]) -> bool:
+def _selects_exactly(link: Any, columns: Columns) -> bool:
     if link.subLinkType not in (SubLinkType.EXPR_SUBLINK, SubLinkType.ARRAY_SUBLINK):
         return True  # a truth value
     values = picked_values(link.subselect)
@@ -134,7 +157,7 @@ def _results(case: Any) -> tuple[Any, ...]:
     return (*(when.result for when in case.args), *(() if case.defresult is None else (case.defresult,)))
 
 
-_PARTS: Final = {
+_PARTS: Final[Mapping[type, Callable[[Any], tuple[Any, ...]]]] = {
     ast.A_Indirection: lambda value: (value.arg,),
     ast.A_ArrayExpr: lambda value: value.elements or (),
     ast.CaseExpr: _results,
@@ -151,10 +174,48 @@ def _type_of(named: Any) -> str:
     return "" if name in (_NUMERIC, "bpchar") and not named.typmods else str(name)
 
 
-def given_names(tree: Any) -> frozenset[str]:
+def merged_values(node: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of which a node returns one, and so converts all to one type: the results of CASE, for example.
+
+    There are several such lists for a set operation, one for each column.
+    """
+    if isinstance(node, ast.SelectStmt):
+        sides = [picked_values(each) for each in (node.larg, node.rarg)]
+        if sides[0] is not None and sides[1] is not None:
+            yield from zip(*sides, strict=False)
+    else:
+        yield _PARTS[type(node)](node)
+
+
+def merged_scales(values: Collection[Any], columns: Columns) -> frozenset[int]:
+    """Return the known scales of these values, such as 0 of integers, if they may be numbers of different ones."""
+    integral = Columns(others=columns.others)
+    scales = {_scale(value, integral) for value in values if not _is_unknown(value)}
+    return frozenset() if len(scales) < 2 else frozenset(each for each in scales if each is not None)
+
+
+def _scale(value: Any, integral: Columns) -> int | None:
+    """Return the number of digits of a value after the decimal point; None if it is unknown."""
+    return rounded_scale(value) if rounded_scale(value) is not None else 0 if _is_exact(value, integral) else None
+
+
+def rounded_scale(value: Any) -> int | None:
+    """Return the scale of the numbers that a call of a rounding function returns; None for anything else."""
+    if not isinstance(value, ast.FuncCall) or name_of(value) not in _ROUNDING or not value.args:
+        return None
+    return 0 if len(value.args) == 1 else integer(value.args[1])
+
+
+def _is_unknown(value: Any) -> bool:
+    """Return whether it is a literal that has the type of the values beside it."""
+    return isinstance(value, ast.A_Const) and not isinstance(value.val, ast.Integer | ast.Float)
+
+
+def given_names(tree: Any) -> Given:
     """Return the names that a query gives to other expressions than columns of the same name."""
-    found = _read(tree)
-    return found.others.union(name for name, _ in found.columns)
+    given = _Given()
+    given(tree)
+    return given.others | {name: (None,) for name, _ in given.columns}
 
 
 @lru_cache(CACHED)
@@ -175,6 +236,23 @@ def _read(tree: Any) -> _Names:
     given = _Given()
     given(tree)
     return _Names(tuple(given.columns), frozenset(given.others))
+
+
+def _implied_name(value: Any) -> str:
+    """Return the name of an output column that the query does not name, unless it is no column's (FigureColname)."""
+    while isinstance(value, ast.A_Indirection | ast.CaseExpr | ast.CollateClause | ast.TypeCast):
+        fields = [each.sval for each in getattr(value, "indirection", ()) if isinstance(each, ast.String)]
+        if fields:
+            return str(fields[-1])
+        value = value.defresult if isinstance(value, ast.CaseExpr) else value.arg
+    if isinstance(value, ast.FuncCall):
+        return name_of(value)
+    return _column(value) if isinstance(value, ast.ColumnRef) else ""
+
+
+def _column(reference: Any) -> str:
+    """Return the name of a column without qualifiers; "" for a star."""
+    return str(getattr(reference.fields[-1], "sval", ""))
 
 
 class _Changed(Reader):
@@ -198,37 +276,35 @@ class _Given(Reader):
     def __init__(self) -> None:
         super().__init__()
         self.columns: list[tuple[str, str]] = []
-        self.others: set[str] = set()
+        self.others: dict[str, list[Any]] = defaultdict(list)
 
     def visit_ColumnDef(self, _ancestors: Any, node: Any) -> None:
         self.columns.append((node.colname, _type_of(node.typeName) if node.typeName else ""))
 
     def visit_ResTarget(self, _ancestors: Any, node: Any) -> None:
-        fields: Any = node.val.fields if isinstance(node.val, ast.ColumnRef) else ()
-        if node.name:
-            self.others.update({node.name} - {getattr(each, "sval", "") for each in fields[-1:]})
-        elif isinstance(node.val, ast.FuncCall):
-            self.others.add(name_of(node.val))
-        elif node.val is not None and not fields:  # a cast, for example, has the name of its argument
-            self.others.update(getattr(column.fields[-1], "sval", "") for column in columns_in(node.val))
+        name = node.name or _implied_name(node.val)
+        is_column = isinstance(node.val, ast.ColumnRef) and _column(node.val) == name
+        if name and node.val is not None and not is_column:
+            self.others[name].append(node.val)
 
     def visit_Alias(self, _ancestors: Any, node: Any) -> None:
-        self._add_all(node.colnames)
+        self._add(name.sval for name in node.colnames or ())
 
     def visit_CommonTableExpr(self, _ancestors: Any, node: Any) -> None:
-        self._add_all(node.aliascolnames)
+        self._add(name.sval for name in node.aliascolnames or ())
 
     def visit_ViewStmt(self, _ancestors: Any, node: Any) -> None:
-        self._add_all(node.aliases)
+        self._add(name.sval for name in node.aliases or ())
 
     def visit_IntoClause(self, _ancestors: Any, node: Any) -> None:
-        self._add_all(node.colNames)
+        self._add(name.sval for name in node.colNames or ())
 
     def visit_RangeTableFuncCol(self, _ancestors: Any, node: Any) -> None:
-        self.others.add(node.colname)
+        self._add((node.colname,))
 
     def visit_JsonTableColumn(self, _ancestors: Any, node: Any) -> None:
-        self.others.add(node.name)
+        self._add((node.name,))
 
-    def _add_all(self, names: Any) -> None:
-        self.others.update(name.sval for name in names or ())
+    def _add(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.others[name].append(None)

@@ -50,10 +50,11 @@ def _is_fields(value: Any) -> bool:
 
 def _names(key: Any, target: Any, shown: Sequence[Any]) -> bool:
     """Return whether a sort key is the value of a target. Names of output columns hide those of input columns."""
-    if not isinstance(key, ast.ColumnRef) or len(key.fields or ()) != 1:
+    fields: Any = key.fields if isinstance(key, ast.ColumnRef) else ()
+    if len(fields) != 1:
         return bool(target.val in (key, _written(key)))
     names = [_output_name(each) for each in shown]
-    name = getattr(key.fields[0], "sval", "")
+    name = getattr(fields[0], "sval", "")
     if name in names:
         return _output_name(target) == name
     return None not in names and bool(target.val == key)

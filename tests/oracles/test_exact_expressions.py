@@ -4,7 +4,7 @@ import pytest
 
 from oracles.model.case import Kind, Step
 from oracles.sql.distinguishable_values import inexact_types, is_exact
-from oracles.sql.exact_expressions import exact_columns
+from oracles.sql.exact_expressions import Columns, exact_columns
 
 TABLE = Step("CREATE TABLE t (i int, n numeric, f float8, v interval, s text, d date, c char(3), b bpchar, e int[])")
 COLUMNS = frozenset({"i", "s", "d", "c", "e"})
@@ -26,12 +26,12 @@ COLUMNS = frozenset({"i", "s", "d", "c", "e"})
 )
 def test_columns_of_exact_types(sql: str, columns: frozenset[str]) -> None:
     steps = [TABLE, Step(sql, Kind.QUERY if sql == "SELECT 1" else Kind.COMMAND)]
-    assert exact_columns(steps, inexact_types(steps)) == columns
+    assert exact_columns(steps, inexact_types(steps)).others == columns
 
 
 def test_numbers_of_one_scale_are_exact() -> None:
     steps = [Step("CREATE TABLE t (n numeric(4, 1), m numeric(9, 1))")]
-    assert exact_columns(steps, inexact_types(steps)) == {"n", "m"}
+    assert exact_columns(steps, inexact_types(steps)) == Columns(numeric=frozenset({"n", "m"}))
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_numbers_of_one_scale_are_exact() -> None:
 )
 def test_picked_values_are_exact(value: str) -> None:
     sql = f"SELECT md5(q.x::text) FROM (SELECT DISTINCT {value} AS x FROM t) AS q"
-    assert is_exact(sql, ["25"], {"numeric", "interval", "float8"}, COLUMNS)
+    assert is_exact(sql, ["25"], {"numeric", "interval", "float8"}, Columns(others=COLUMNS))
     assert not is_exact(sql, ["25"], {"numeric", "interval", "float8"})
 
 
@@ -52,7 +52,7 @@ def test_picked_values_are_exact(value: str) -> None:
 )
 def test_picked_values_are_inexact(value: str) -> None:
     sql = f"SELECT md5(q.x::text) FROM (SELECT DISTINCT {value} AS x FROM t) AS q"
-    assert not is_exact(sql, ["25"], {"numeric", "interval", "float8"}, COLUMNS)
+    assert not is_exact(sql, ["25"], {"numeric", "interval", "float8"}, Columns(others=COLUMNS))
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,59 @@ def test_picked_values_are_inexact(value: str) -> None:
         "SELECT md5(q.i::text) FROM (SELECT DISTINCT i FROM (SELECT n AS i FROM t) AS o) AS q",
         "SELECT md5(q.i::text) FROM (SELECT DISTINCT i FROM (SELECT n FROM t) AS o (i)) AS q",
         "SELECT md5(i::text) FROM t GROUP BY ROLLUP (1), n",
+        "SELECT md5(q.n::text) FROM (SELECT DISTINCT n FROM t) AS q, (SELECT count(*) AS n FROM t) AS o",
     ],
 )
 def test_names_may_be_given_to_other_values(sql: str) -> None:
-    assert not is_exact(sql, ["25"], {"numeric"}, COLUMNS)
-    assert is_exact("SELECT md5(i::text) FROM t GROUP BY ROLLUP (1), i", ["25"], {"numeric"}, COLUMNS)
+    assert not is_exact(sql, ["25"], {"numeric"}, Columns(others=COLUMNS, inexact=frozenset({"n"})))
+    assert is_exact("SELECT md5(i::text) FROM t GROUP BY ROLLUP (1), i", ["25"], {"numeric"}, Columns(others=COLUMNS))
+
+
+NUMBERS = Columns(numeric=frozenset({"n", "m"}), others=frozenset({"i", "k"}))
+SCALED = {"numeric of 2 digits"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("coalesce(n, 0)", "greatest(n, i)", "CASE WHEN k > 1 THEN n ELSE 0 END", "coalesce(n, round(m, 1))", "n / m"),
+        *("n / 2", "avg(i)", "(SELECT avg(t.i) FROM t)", "coalesce(round(n), 1.5)"),
+    ],
+)
+def test_numbers_of_several_scales_are_picked(value: str) -> None:
+    assert not is_exact(f"SELECT DISTINCT {value} FROM t", ["1700"], SCALED, NUMBERS)
+    summary = f"SELECT q.x FROM (SELECT max(y) AS x FROM (SELECT {value} AS y FROM t) AS o) AS q"
+    assert not is_exact(summary, [], SCALED, NUMBERS)
+    assert is_exact(f"SELECT {value} FROM t", ["1700"], SCALED, NUMBERS)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("coalesce(n, m)", "coalesce(i, 0)", "greatest(i, k + 1)", "CASE WHEN n > 1 THEN i END", "i / k", "n + 0"),
+        *("round(avg(n), 4)", "coalesce(n, NULL)", "coalesce(round(i, 2), round(k, 2))", "count(n) / 2"),
+    ],
+)
+def test_numbers_of_one_scale_are_picked(value: str) -> None:
+    assert is_exact(f"SELECT DISTINCT {value} FROM t", ["1700"], SCALED, NUMBERS)
+
+
+@pytest.mark.parametrize("operator", ["UNION", "EXCEPT", "INTERSECT ALL"])
+def test_set_operations_convert_integers(operator: str) -> None:
+    assert not is_exact(f"SELECT n FROM t {operator} SELECT i FROM t", ["1700"], SCALED, NUMBERS)
+    assert is_exact(f"SELECT n FROM t {operator} SELECT m FROM t", ["1700"], SCALED, NUMBERS)
+    assert is_exact(f"SELECT i FROM t {operator} SELECT 1", ["23"], SCALED, NUMBERS)
+
+
+def test_means_are_computed_after_groups_are_made() -> None:
+    for sql in (
+        "SELECT k, avg(i) FROM t GROUP BY k HAVING max(n) > 1",
+        "SELECT avg(i) FROM (SELECT DISTINCT n AS i FROM t) AS q",
+    ):
+        assert is_exact(sql, ["1700"], (), NUMBERS)
+    for sql in (
+        "SELECT DISTINCT avg(i) FROM t GROUP BY k",
+        "SELECT max(q.x) FROM (SELECT avg(i) AS x FROM t GROUP BY k) AS q",
+        "SELECT avg(i) FROM t UNION SELECT 1",
+    ):
+        assert not is_exact(sql, ["1700"], (), NUMBERS)

@@ -37,6 +37,11 @@ NUMBERS = """
     CREATE INDEX ON a (i);
     CREATE INDEX ON a (n);
 """
+SCALED = """
+    CREATE TABLE a (i int, n numeric(10, 2));
+    INSERT INTO a SELECT g, nullif(g % 4, 3) FROM generate_series(1, 20) AS g;
+    CREATE INDEX ON a (i DESC);
+"""
 FLOATS = """
     CREATE TABLE a (i int, f float8);
     INSERT INTO a SELECT g, (g * 7919 % 97) / 7.0 * 10 ^ (g % 20 - 10) FROM generate_series(1, 200) AS g;
@@ -83,6 +88,18 @@ LEGAL = {
     "equal numbers of different scale": NUMBERS + "SELECT DISTINCT a.n FROM a WHERE a.i > 3 AND a.i <> 5",
     "the largest of equal numbers": NUMBERS + "SELECT max(a.n), min(a.n) FROM a WHERE a.i % 3 > 0",
     "the largest of equal numbers of a join": NUMBERS + "SELECT max(a.n) FROM a LEFT JOIN a AS b ON a.i = b.i + 17",
+    "an integer in place of a number": SCALED + "SELECT DISTINCT coalesce(a.n, 0) FROM a WHERE a.i > 2",
+    "integers and numbers": SCALED + "SELECT DISTINCT CASE WHEN a.i > 4 THEN a.n ELSE a.i % 3 END FROM a;"
+    "SELECT a.n FROM a UNION SELECT a.i % 3 FROM a",
+    "numbers and rounded numbers": SCALED + "SELECT a.n FROM a UNION SELECT round(a.n) FROM a",
+    "equal means of different scale": "CREATE TABLE a (k int, i int);"
+    "INSERT INTO a SELECT g, 15000 FROM generate_series(1, 40) AS g WHERE g <= 20 OR g % 2 = 1;"
+    "INSERT INTO a SELECT g, 15000 FROM generate_series(1, 20, 2) AS g; CREATE INDEX ON a (k DESC);"
+    "SELECT DISTINCT avg(a.i) FROM a GROUP BY a.k;"
+    "SELECT max(q.s) FROM (SELECT avg(a.i) AS s FROM a GROUP BY a.k) AS q",
+    "equal quotients of different scale": SCALED
+    + "SELECT max(q.x / q.y) FROM (SELECT CASE WHEN a.i % 2 = 0 THEN 3 + a.n * 0 ELSE 15000 + a.n * 0 END AS x, "
+    "CASE WHEN a.i % 2 = 0 THEN 2 + a.n * 0 ELSE 10000 + a.n * 0 END AS y FROM a WHERE a.i > 2) AS q",
     "equal numbers of different scale as text": NUMBERS + "SELECT a.n::text AS t, count(*) FROM a GROUP BY a.n",
     "a condition on the text of a group's number": NUMBERS
     + "SELECT count(*) FROM a GROUP BY a.n HAVING a.n::text LIKE '%.00'",
