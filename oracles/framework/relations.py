@@ -9,7 +9,7 @@ from oracles.model.mode import Mode, Protocol
 from oracles.model.observation import CaseObservation, Observation, Outcome, Run
 from oracles.model.oracle import Observations
 from oracles.sql.case_views import opaque_names, used_names
-from oracles.sql.distinguishable_values import inexact_types, is_exact
+from oracles.sql.distinguishable_values import inexact_types, inexact_views, is_exact
 from oracles.sql.exact_expressions import exact_columns
 from oracles.sql.infallible import impossible_error
 
@@ -118,10 +118,13 @@ class ArmRuns:
         queries, steps = self.queries(), self.case.all_steps
         inexact = inexact_types(steps)
         shown, columns = self.shown_types(queries), exact_columns(steps, inexact)
+        views = inexact_views(steps, inexact, columns)
         return {
             position: sql
             for position, sql in queries.items()
-            if _FLOATS.isdisjoint(shown[position]) and is_exact(sql, shown[position], inexact, columns)
+            if _FLOATS.isdisjoint(shown[position])
+            and views.isdisjoint(used_names(sql))
+            and is_exact(sql, shown[position], inexact, columns)
         }
 
     def shown_types(self, positions: Iterable[int]) -> dict[int, tuple[str, ...]]:
@@ -136,7 +139,13 @@ class ArmRuns:
         """
         inexact = inexact_types(self.case.all_steps)
         columns = exact_columns(self.case.all_steps, inexact)
-        return {position: each for position, each in items.items() if is_exact(query(each), (), inexact, columns)}
+        views = inexact_views(self.case.all_steps, inexact, columns)
+        queries = {position: query(each) for position, each in items.items()}
+        return {
+            position: items[position]
+            for position, sql in queries.items()
+            if views.isdisjoint(used_names(sql)) and is_exact(sql, (), inexact, columns)
+        }
 
     def variant(self, queries: Mapping[int, str], *modes: Mode) -> QueryVariant:
         """Return the variant with these queries; other queries are empty, unless they fail."""

@@ -22,6 +22,7 @@ from pglast.visitors import Ancestor
 
 from oracles.model.case import Step
 from oracles.sql.building import sql_of, trees
+from oracles.sql.case_views import used_names
 from oracles.sql.determinism import ADDING, AGGREGATES, INEXACT_FUNCTIONS, PICKING, name_of
 from oracles.sql.exact_expressions import (
     Columns,
@@ -89,6 +90,7 @@ _TELLING: Final = (
 )
 _MERGING: Final = (ast.CaseExpr, ast.CoalesceExpr, ast.MinMaxExpr)
 _BEFORE_GROUPS: Final = frozenset({"fromClause", "groupClause", "whereClause", "withClause"})
+_VIEW: Final = "VIEW"
 _NO_COLUMNS: Final = Columns()
 _Place = tuple[tuple[int, Any], ...]
 _DECLARING: Final = (
@@ -139,6 +141,24 @@ def _is_inexact(type_: str, inexact: Collection[str]) -> bool:
     return _SHOWN.get(type_) in inexact or (bool(inexact) and (made_by_users or type_ in _ROWS))
 
 
+def inexact_views(steps: Iterable[Step], stored: Collection[str], columns: Columns) -> frozenset[str]:
+    """Return the names of created views that may pick one of several distinguishable values, or use such a view."""
+    found: set[str] = set()
+    for step in steps:
+        for name, sql in _views(step.sql) if _VIEW in step.sql.upper() else ():
+            picks = bool(frozenset(stored) - _scales(stored)) and _used(sql).picks_inexact(columns)
+            if picks or not is_exact(sql, (), stored, columns) or not found.isdisjoint(used_names(sql)):
+                found.add(name)
+    return frozenset(found)
+
+
+@lru_cache(CACHED)
+def _views(sql: str) -> tuple[tuple[str, str], ...]:
+    """Return the views that a statement creates, with their queries."""
+    created = (each.stmt for each in trees(sql) if isinstance(each.stmt, ast.ViewStmt))
+    return tuple((view.view.relname, sql_of(view.query)) for view in created)
+
+
 @lru_cache(CACHED)
 def _declared(sql: str) -> frozenset[str]:
     declared = _Declared()
@@ -165,6 +185,9 @@ class _Declared(Reader):
             named = _Named()
             named(node)
             self.types |= named.types
+
+    def visit_ViewStmt(self, _ancestors: Any, node: Any) -> None:
+        self.types |= _used(sql_of(node.query)).made
 
     def visit_CreateTableAsStmt(self, _ancestors: Any, _node: Any) -> None:
         self.types |= _INEXACT  # whatever its columns are
@@ -263,6 +286,15 @@ class _Used(Reader):
         """Return whether the query may tell apart equal values of these types after it has picked one of them."""
         telling = [spot for spot, name in self._tells if name not in _SHIFTING or "interval" in stored]
         return any(any(map(choice.precedes, telling)) for choice in self._inexact_choices(columns))
+
+    def picks_inexact(self, columns: Columns) -> bool:
+        """Return whether one of several distinguishable values may be picked, if the data have any."""
+        return bool(self._inexact_choices(columns))
+
+    @property
+    def made(self) -> frozenset[str]:
+        """Return the inexact types that may be created."""
+        return frozenset(self._made) | (frozenset({_NUMERIC}) if self._quotients else frozenset())
 
     def picks_quotients(self, columns: Columns, *, means_only: bool) -> bool:
         """Return whether the query may pick quotients of numbers, such as means, whose number of digits varies."""

@@ -3,7 +3,8 @@
 import pytest
 
 from oracles.model.case import Step
-from oracles.sql.distinguishable_values import inexact_types, is_exact
+from oracles.sql.distinguishable_values import inexact_types, inexact_views, is_exact
+from oracles.sql.exact_expressions import exact_columns
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,8 @@ from oracles.sql.distinguishable_values import inexact_types, is_exact
         ),
         ("INSERT INTO t SELECT '1'::numeric, '1 day'::interval", set()),
         ("COPY what is no SQL", set()),
+        ("CREATE VIEW v AS SELECT x::interval, 1.5 FROM t", {"interval", "numeric of 1 digits"}),
+        ("CREATE VIEW v AS SELECT avg(x) FROM t", {"numeric"}),
     ],
 )
 def test_types_are_those_of_stored_values(sql: str, types: set[str]) -> None:
@@ -155,3 +158,16 @@ def test_values_are_told_apart_before_one_is_picked(sql: str) -> None:
 def test_equal_intervals_lead_to_different_times() -> None:
     assert not is_exact("SELECT d + max(v) FROM t GROUP BY d", ["1114"], {"interval"})
     assert is_exact("SELECT d + max(v) FROM t GROUP BY d", ["1114"], {"numeric"})
+
+
+def test_views_may_pick_inexact_values() -> None:
+    steps = [
+        Step("CREATE TABLE t (i int, n numeric)"),
+        Step("CREATE VIEW grouped AS SELECT n, count(*) FROM t GROUP BY n"),
+        Step("CREATE VIEW above AS SELECT n FROM grouped"),
+        Step("CREATE VIEW plain AS SELECT i, n FROM t"),
+        Step("CREATE VIEW exact AS SELECT DISTINCT i FROM t"),
+    ]
+    inexact = inexact_types(steps)
+    assert inexact_views(steps, inexact, exact_columns(steps, inexact)) == {"grouped", "above"}
+    assert inexact_views(steps, (), exact_columns(steps, ())) == frozenset()

@@ -88,6 +88,12 @@ LEGAL = {
     "equal numbers of different scale": NUMBERS + "SELECT DISTINCT a.n FROM a WHERE a.i > 3 AND a.i <> 5",
     "the largest of equal numbers": NUMBERS + "SELECT max(a.n), min(a.n) FROM a WHERE a.i % 3 > 0",
     "the largest of equal numbers of a join": NUMBERS + "SELECT max(a.n) FROM a LEFT JOIN a AS b ON a.i = b.i + 17",
+    "a view with numbers of different scale": SCALED
+    + "CREATE VIEW v AS SELECT a.i, CASE WHEN a.i < 8 THEN 1.0 ELSE 1.00 END AS m FROM a;"
+    "SELECT max(v.m) FROM v WHERE v.i > 2",
+    "a view that picks one of equal numbers": NUMBERS
+    + "CREATE VIEW v AS SELECT a.n, count(*) AS c FROM a GROUP BY a.n; CREATE VIEW w AS SELECT v.n FROM v;"
+    "SELECT w.n FROM w WHERE w.n <> 5",
     "an integer in place of a number": SCALED + "SELECT DISTINCT coalesce(a.n, 0) FROM a WHERE a.i > 2",
     "integers and numbers": SCALED + "SELECT DISTINCT CASE WHEN a.i > 4 THEN a.n ELSE a.i % 3 END FROM a;"
     "SELECT a.n FROM a UNION SELECT a.i % 3 FROM a",

@@ -17,6 +17,7 @@ from oracles.model.case import Case, Kind, Step
 from oracles.sql.building import expression, fresh_select, negated, printed
 from oracles.sql.determinism import is_known
 from oracles.sql.distinguishable_values import inexact_types, is_exact
+from oracles.sql.exact_expressions import exact_columns
 from oracles.sql.infallible import is_infallible
 from oracles.sql.reading import Reader
 
@@ -65,7 +66,9 @@ def _edited(rng: random.Random, step: Step, steps: tuple[Step, ...]) -> Step:
 
 
 def _is_comparable(sql: str, steps: Sequence[Step]) -> bool:
-    return is_known(sql) and is_infallible(sql, steps) and is_exact(sql, _ANY_ROW, inexact_types(steps))
+    inexact = inexact_types(steps)
+    exact = is_exact(sql, _ANY_ROW, inexact, exact_columns(steps, inexact))
+    return exact and is_known(sql) and is_infallible(sql, steps)
 
 
 class _Sites(Reader):
