@@ -121,8 +121,13 @@ def is_exact(sql: str, shown: Iterable[str], stored: Collection[str], columns: C
     `shown` are the types of the result (as in `Column.type`), `stored` the inexact types of the data, and `columns`
     those that are known to be exact (`exact_columns`).
     """
+    return _is_exact(sql, frozenset(shown), frozenset(stored), columns)
+
+
+@lru_cache(CACHED)  # several oracles judge a query, each several times
+def _is_exact(sql: str, shown: frozenset[str], stored: frozenset[str], columns: Columns) -> bool:
     used, scales = _used(sql), _scales(stored)
-    inexact = frozenset(stored) - scales
+    inexact = stored - scales
     if used.picks and any(_is_inexact(each, inexact) for each in shown):
         return False
     if inexact and used.tells_picked(inexact, columns):

@@ -78,7 +78,7 @@ def exact_columns(steps: Iterable[Step], inexact: Collection[str]) -> Columns:
     others = frozenset().union(*(each.others for each in found))
     known = {name: given for name, given in types.items() if given <= exact and name not in others}
     numeric = frozenset(name for name, given in known.items() if _NUMERIC in given)
-    return Columns(numeric, frozenset(known) - numeric, (others | types.keys()) - known.keys())
+    return Columns(numeric, frozenset(known) - numeric, others.union(types).difference(known))
 
 
 def picked_values(node: Any) -> tuple[Any, ...] | None:
