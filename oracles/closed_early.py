@@ -6,7 +6,7 @@ whole query once on the reference. The rows of each suspect must be among its ro
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
@@ -14,7 +14,7 @@ from oracles.framework.comparison import row_multiset
 from oracles.framework.difference_text import rows_text
 from oracles.framework.pairwise import REPETITIONS, Pair, SampledPairwise
 from oracles.framework.shared_runs import OTHER_PLANS
-from oracles.framework.verdicts import lost_session
+from oracles.framework.verdicts import lost_session, outcomes_doubt
 from oracles.model.case import Case, Kind
 from oracles.model.finding import Evidence, Finding
 from oracles.model.mode import CLOSED_EARLY, Mode, Protocol, protocol_of
@@ -46,10 +46,27 @@ class _ClosedEarlyPair(Pair):
         outcomes = zip(*([step.outcome for step in each.steps] for each in seen), strict=True)
         ended = [step for step, each in enumerate(outcomes) if set(each) == {Outcome.OK}]
         steps = [step for step in ended if self._is_unordered_query(step)]
-        for step in steps:
-            if self._surplus(step, self._early(self.suspect)):
-                return self._verdict(step)
-        return (Agree(len(steps)),) if steps else (NotApplicable(),)
+        differing = [step for step in steps if self._surplus(step, self._early(self.suspect))]
+        if differing and (missing := self.missing(self._confirming_runs())):
+            return More(missing, frozenset({_SYMPTOM}))
+        verdicts = [self._verdict(step) for step in differing]
+        for verdict in verdicts:
+            if isinstance(verdict, Finding):  # the others have the same origin
+                return (verdict,)
+        agreed = len(steps) - len(differing)
+        found = (*verdicts, *self._unread(), *((Agree(agreed),) if agreed else ()))
+        return found or (NotApplicable(),)
+
+    def _unread(self) -> Iterator[Inconclusive]:
+        """Yield a doubt about the first query of which not all rows were read. An error in later rows is legal."""
+        whole, early = (
+            self.observations[run] for run in (_whole(self.case, self.reference), self._early(self.suspect))
+        )
+        for step, (all_rows, first) in enumerate(zip(whole.steps, early.steps, strict=True)):
+            cut_short = first.outcome is Outcome.OK and all_rows.outcome in (Outcome.TIMEOUT, Outcome.TOO_LARGE)
+            if cut_short and self._is_unordered_query(step):
+                yield outcomes_doubt("the whole query was not read", step, whole, early)
+                return
 
     def _is_unordered_query(self, position: int) -> bool:
         step = self.case.all_steps[position]
@@ -73,23 +90,27 @@ class _ClosedEarlyPair(Pair):
         whole, early = self._rows_of_all(step), row_multiset(self._rows(step, run))
         return rows_text("rows of the whole query", whole), rows_text("rows of the closed cursor", early)
 
-    def _verdict(self, step: int) -> tuple[Verdict, ...] | More:
-        again = self._early(self.suspect, REPETITIONS[0])
+    def _other_runs(self) -> list[Run]:
+        """Return the runs of the reference that must return the same rows."""
         others = [_whole(self.case, self.reference, plan) for plan in OTHER_PLANS]
-        others.append(_whole(self.case, self.reference, repetition=REPETITIONS[0]))
-        if missing := self.missing((again, *others)):
-            return More(missing, frozenset({_SYMPTOM}))
+        return [*others, _whole(self.case, self.reference, repetition=REPETITIONS[0])]
+
+    def _confirming_runs(self) -> tuple[Run, ...]:
+        return (self._early(self.suspect, REPETITIONS[0]), *self._other_runs())
+
+    def _verdict(self, step: int) -> Finding | Unstable:
+        again, others = self._early(self.suspect, REPETITIONS[0]), self._other_runs()
         whole = self._rows_of_all(step)
         if unlike := [rows for rows in (row_multiset(self._rows(step, each)) for each in others) if rows != whole]:
             sides = rows_text("rows of the whole query", whole), rows_text("rows of another run", unlike[0])
-            return (Unstable(f"{self.reference} differs from itself", step, sides),)
+            return Unstable(f"{self.reference} differs from itself", step, sides)
         if self._surplus(step, self._early(self.reference)):
-            return (Unstable(f"{self.reference} does so, too", step, self._sides(step, self._early(self.reference))),)
+            return Unstable(f"{self.reference} does so, too", step, self._sides(step, self._early(self.reference)))
         if not self._surplus(step, again):
-            return (
-                Unstable("rows of a closed cursor: not each time", step, self._sides(step, self._early(self.suspect))),
+            return Unstable(
+                "rows of a closed cursor: not each time", step, self._sides(step, self._early(self.suspect))
             )
-        return (self._finding(step),)
+        return self._finding(step)
 
     def _finding(self, step: int) -> Finding:
         early = self._early(self.suspect)

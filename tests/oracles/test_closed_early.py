@@ -8,7 +8,7 @@ import pytest
 from oracles.closed_early import ClosedEarly
 from oracles.model.case import Case
 from oracles.model.mode import Mode, Protocol, protocol_of, settings_of
-from oracles.model.observation import CaseObservation, Observation, Run
+from oracles.model.observation import CaseObservation, Observation, Outcome, Run
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
 from tests.oracles.observed import case, error, finding, judged, ok, query, seen
 
@@ -63,6 +63,22 @@ def test_rows_that_occur_once_are_unstable() -> None:
         return seen(WHOLE if is_whole(run) else ok("4", "2") if odd else ok("1", "2"))
 
     assert judged(ClosedEarly(), CASE, respond) == (Unstable("rows of a closed cursor: not each time"),)
+
+
+def test_a_doubt_about_one_query_hides_no_fault_of_another() -> None:
+    two = case(query("SELECT n FROM t"), query("SELECT n FROM u"), modes=(EARLY,))
+
+    def respond(run: Run) -> CaseObservation:
+        by_plan = ok("4", "2") if len(run.modes) > 2 else WHOLE
+        return seen(by_plan, WHOLE) if is_whole(run) else seen(*[ok("4" if run.arm == "patched" else "1", "2")] * 2)
+
+    assert finding(judged(ClosedEarly(), two, respond)).step == 1
+
+
+def test_a_query_that_is_not_read_to_its_end_is_inconclusive() -> None:
+    for outcome in (Outcome.TIMEOUT, Outcome.TOO_LARGE):
+        cut = Observation(outcome)
+        assert verdicts(ok("1", "2"), whole=lambda _, cut=cut: cut) == (Inconclusive("the whole query was not read"),)
 
 
 def test_other_contents_of_tables_are_inconclusive() -> None:
