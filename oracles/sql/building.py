@@ -22,7 +22,7 @@ from oracles.sql.reading import Reader
 ast.Node.__setattr__ = object.__setattr__  # type: ignore[assignment, method-assign]
 
 KEPT: Final = 256  # the statements of a case, for all oracles; a tree may need megabytes
-DIGEST: Final = "SELECT count(*), sum(hashtextextended(CAST(q AS text), 0)) FROM ({sql}) AS q"
+DIGEST: Final = "SELECT count(*), sum(hashtextextended(CAST(q.* AS text), 0)) FROM ({sql}) AS q"
 _PLACE: Final = "SELECT place_of_a_query"
 
 

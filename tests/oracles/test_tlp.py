@@ -4,7 +4,7 @@ import pytest
 
 from oracles.tlp import Shape, partitioned
 
-DIGEST = "SELECT count(*), sum(hashtextextended(CAST(q AS text), 0)) FROM"
+DIGEST = "SELECT count(*), sum(hashtextextended(CAST(q.* AS text), 0)) FROM"
 LEFT = "SELECT a.x, b.y FROM a LEFT JOIN b ON a.k = b.k"
 
 
@@ -21,6 +21,13 @@ def test_rows_are_partitioned_by_where() -> None:
         f"{DIGEST} (SELECT x FROM a WHERE (x > 1) UNION ALL SELECT x FROM a WHERE (NOT (x > 1)) UNION ALL "
         "SELECT x FROM a WHERE ((x > 1) IS NULL)) AS q"
     )
+
+
+def test_the_digest_is_of_whole_rows_also_if_a_column_has_its_alias() -> None:
+    made = partitioned("SELECT x AS q, y FROM a WHERE x > 1")
+    assert made is not None
+    assert made.whole == f"{DIGEST} (SELECT x AS q, y FROM a) AS q"
+    assert "CAST(q.* AS text)" in made.whole
 
 
 def test_other_conditions_stay_on_both_sides() -> None:
