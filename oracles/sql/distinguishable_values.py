@@ -160,7 +160,7 @@ def inexact_views(steps: Iterable[Step], stored: Collection[str], columns: Colum
 @lru_cache(CACHED)
 def _views(sql: str) -> tuple[tuple[str, str], ...]:
     """Return the views that a statement creates, with their queries."""
-    created = (each.stmt for each in trees(sql) if isinstance(each.stmt, ast.ViewStmt))
+    created: list[Any] = [each.stmt for each in trees(sql) if isinstance(each.stmt, ast.ViewStmt)]
     return tuple((view.view.relname, sql_of(view.query)) for view in created)
 
 

@@ -75,10 +75,10 @@ def test_a_doubt_about_one_query_hides_no_fault_of_another() -> None:
     assert finding(judged(ClosedEarly(), two, respond)).step == 1
 
 
-def test_a_query_that_is_not_read_to_its_end_is_inconclusive() -> None:
-    for outcome in (Outcome.TIMEOUT, Outcome.TOO_LARGE):
-        cut = Observation(outcome)
-        assert verdicts(ok("1", "2"), whole=lambda _, cut=cut: cut) == (Inconclusive("the whole query was not read"),)
+@pytest.mark.parametrize("outcome", [Outcome.TIMEOUT, Outcome.TOO_LARGE])
+def test_a_query_that_is_not_read_to_its_end_is_inconclusive(outcome: Outcome) -> None:
+    cut = Observation(outcome)
+    assert verdicts(ok("1", "2"), whole=lambda _: cut) == (Inconclusive("the whole query was not read"),)
 
 
 def test_other_contents_of_tables_are_inconclusive() -> None:
