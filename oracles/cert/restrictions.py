@@ -3,7 +3,8 @@
 PostgreSQL's estimates are products and sums of fractions, so a restriction cannot raise them, with three exceptions:
 
 - Two bounds of one column form a range, whose estimate is no product.
-- Equal columns form an equivalence class, from which the planner derives other conditions.
+- Equal columns form an equivalence class, from which the planner derives other conditions. Of several equalities of a
+  column it keeps one, but not within OR.
 - If an outer join becomes an inner join, its conditions are applied earlier, where the minimum of one row applies.
 
 So each query reads one table or an inner join of two. An added condition is neither a bound nor an equality. A bound is
@@ -16,7 +17,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from pglast import ast
-from pglast.enums import A_Expr_Kind, JoinType
+from pglast.enums import A_Expr_Kind, BoolExprType, JoinType
 from pglast.visitors import Skip
 
 from oracles.sql.building import all_of, columns_in, conjuncts, has_null_test, has_subquery, sql_of, text_of
@@ -183,18 +184,30 @@ def _is_bound(condition: Any) -> bool:
 
 
 def _equates(condition: Any) -> bool:
-    """Return whether any operator compares columns with each other.
+    """Return whether any operator compares columns with each other, or several of a conjunction equate one column.
 
-    Its place in the condition does not matter, because the planner may simplify the expression around it.
+    Their places in the condition do not matter, because the planner may simplify the expression around them.
     """
-    return _Equating(condition).found
+    equating = _Equating(condition)
+    return equating.columns_with_each_other or (equating.connects and equating.one_column_again)
 
 
 class _Equating(Reader):
     def __init__(self, condition: Any) -> None:
         super().__init__()
-        self.found = False
+        self.columns_with_each_other = False
+        self.one_column_again = False
+        self.connects = False  # has AND, or NOT, which makes AND of OR
+        self._equated: set[str] = set()
         self(condition)
 
+    def visit_BoolExpr(self, _ancestors: Any, node: Any) -> None:
+        self.connects |= node.boolop != BoolExprType.OR_EXPR
+
     def visit_A_Expr(self, _ancestors: Any, node: Any) -> None:
-        self.found |= bool(node.lexpr and columns_in(node.lexpr) and columns_in(node.rexpr))
+        left, right = ([] if side is None else columns_in(side) for side in (node.lexpr, node.rexpr))
+        self.columns_with_each_other |= bool(left and right)
+        if node.name[-1].sval in ("=", "<>"):
+            names = set(_names([*left, *right]))
+            self.one_column_again |= not names.isdisjoint(self._equated)
+            self._equated |= names

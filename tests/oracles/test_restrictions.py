@@ -50,11 +50,19 @@ def test_tables_of_a_larger_or_outer_join_have_pairs_of_their_own() -> None:
 
 @pytest.mark.parametrize(
     "condition",
-    ["x = y AND x = 5", "NULL OR x = x", "x <> 1 AND y IS NOT NULL", "x <> 1 AND NOT y IS NULL"],
-)
+    [
+        "x = y AND x = 5", "NULL OR x = x", "x <> 1 AND y IS NOT NULL", "x <> 1 AND NOT y IS NULL",
+        "x = 1 AND x = 1", "x = 1 AND 1 = x", "NOT (x <> 1 OR x <> 2)", "x = 1 AND (y <> 2 AND x IN (1))",
+    ],
+)  # fmt: skip
 def test_conditions_with_other_estimates_within_or_get_no_alternative(condition: str) -> None:
     names = {pair.name for pair in restrictions(f"SELECT 1 FROM a WHERE {condition}")}
     assert names == {"one more condition"}
+
+
+@pytest.mark.parametrize("condition", ["x = 1 OR x = 2", "x = 1 AND y = 1", "x IN (1, 2)", "NOT x = 1"])
+def test_other_conditions_get_an_alternative(condition: str) -> None:
+    assert "without an alternative" in {pair.name for pair in restrictions(f"SELECT 1 FROM a WHERE {condition}")}
 
 
 @pytest.mark.parametrize(
