@@ -148,6 +148,7 @@ def test_the_summary_of_an_old_campaign_has_all_keys(old: Path) -> None:
             "tried": [[0, False], [1, True]],
             "settings": "",
             "correction": "",
+            "uncompiled": [],
             "patches": [BUG],
             "says": f"{BUG}, number 1 of the 1 patches of bugged",
         },

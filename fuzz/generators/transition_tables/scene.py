@@ -53,10 +53,10 @@ def draw_scene(rng: random.Random, scale: Scale) -> Scene:
     tree += [f"ALTER TABLE {TARGET} ADD UNIQUE (id, k)"] if unique else []
     tree += _referencing(rng) if unique and described != "inherited" and chance(rng, 30) else []
     tree += _adjusted(rng, (TARGET, *members), inherited=described == "partitioned") if chance(rng, 40) else []
-    notes = chance(rng, 70 if generated else 25)
-    tree += _noting(rng, (TARGET, *members), described, generated=generated) if notes else []
     checked = " WHERE id > 0 WITH CHECK OPTION" if chance(rng, 40) else ""
     tree += [f"CREATE VIEW {VIEW} AS SELECT id, k, v, t FROM {TARGET}{checked}", *_WATCHED]
+    notes = chance(rng, 70 if generated else 25)
+    tree += _noting(rng, (TARGET, *members), described, generated=generated) if notes else []
     return Scene(
         tuple(map(Step, tree)),
         domain,
