@@ -20,7 +20,7 @@ from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import ArmRuns, MetamorphicRelation
 from oracles.model.oracle import Canary, Sample
-from oracles.sql.building import after_with, around_place, place, printed, snippet
+from oracles.sql.building import after_with, place, printed, put, snippet
 from oracles.sql.core import summarized
 from oracles.sql.determinism import deterministic_select
 from oracles.sql.distinguishable_values import inexact_types, is_exact
@@ -62,8 +62,8 @@ def paged(sql: str, types: Sequence[str] = ()) -> Paged | None:
     if not pages or around is None:
         return Paged(pages, is_within=False) if pages else None
     around.fromClause[0].subquery = place()
-    before, after = around_place(printed(statement))
-    return Paged(f"{before}{pages}{after}", is_within=True) if before else None
+    text = put(printed(statement), pages)
+    return Paged(text, is_within=True) if text else None
 
 
 def _pages(select: Any, unordered: Collection[int]) -> str:

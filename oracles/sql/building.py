@@ -23,7 +23,7 @@ ast.Node.__setattr__ = object.__setattr__  # type: ignore[assignment, method-ass
 
 KEPT: Final = 256  # the statements of a case, for all oracles; a tree may need megabytes
 DIGEST: Final = "SELECT count(*), sum(hashtextextended(CAST(q.* AS text), 0)) FROM ({sql}) AS q"
-_PLACE: Final = "SELECT place_of_a_query"
+PLACE: Final = "SELECT place_of_a_query"
 
 
 @lru_cache(KEPT)
@@ -102,14 +102,13 @@ def _parses_to(sql: str, accepted: Callable[[Any], bool]) -> bool:
 
 
 def place() -> Any:
-    """Return a query that is to be replaced by the text of another one, because printing that again takes time."""
-    return snippet(_PLACE)
+    """Return a query for which `put` puts the text of another one, because printing that again takes time."""
+    return snippet(PLACE)
 
 
-def around_place(sql: str) -> tuple[str, str]:
-    """Return the printed SQL before and after the only `place()` in it; "" for both if there is not one."""
-    before, *others = sql.split(_PLACE)
-    return (before, others[0]) if len(others) == 1 else ("", "")
+def put(sql: str, text: str) -> str:
+    """Return the printed SQL with a query's text at the only place in it; "" if there is not one."""
+    return sql.replace(PLACE, text) if sql.count(PLACE) == 1 else ""
 
 
 def after_with(clause: Any, text: str) -> str:
@@ -118,8 +117,7 @@ def after_with(clause: Any, text: str) -> str:
         return text
     whole = place()
     whole.withClause = clause
-    before, after = around_place(printed(whole))
-    return f"{before}{text}{after}" if before else ""
+    return put(printed(whole), text)
 
 
 def conjuncts(where: Any) -> list[Any]:

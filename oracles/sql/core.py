@@ -7,7 +7,7 @@ from typing import Any, Final
 from pglast import ast
 from pglast.enums import LimitOption, SetOperation
 
-from oracles.sql.building import around_place, conjuncts, fresh_select, place, printed
+from oracles.sql.building import PLACE, conjuncts, fresh_select, place, printed, put
 from oracles.sql.determinism import AGGREGATES, deterministic_select, is_deterministic, name_of
 from oracles.sql.total_order import is_star
 
@@ -90,25 +90,24 @@ def with_derived_rows(sql: str, derive: Callable[[str], str]) -> str:
     If the query only returns aggregates of a subquery, `derive` gets the subquery instead. "" if the query is not
     deterministic, or reads no table.
     """
-    before, rows, after = _around_rows(sql)
-    return f"{before}{derive(rows)}{after}" if rows else ""
+    query, rows = _query_and_rows(sql)
+    return put(query, derive(rows)) if rows else ""
 
 
 @lru_cache(CACHED)
-def _around_rows(sql: str) -> tuple[str, str, str]:
-    """Return the query in three parts, of which the second one returns the rows; "" for each if there is none."""
+def _query_and_rows(sql: str) -> tuple[str, str]:
+    """Return the query with a place for the part that returns the rows, and this part; "" for both if there is none."""
     statement = deterministic_select(sql)
     around, select = summarized(statement)
     if around is None or select is None:
         around, select = None, statement
     if select is None or not (select.fromClause or select.larg):
-        return "", "", ""
+        return "", ""
     rows = printed(select)
     if around is None:
-        return "", rows, ""
+        return PLACE, rows
     around.fromClause[0].subquery = place()
-    before, after = around_place(printed(statement))
-    return before, rows if before else "", after
+    return printed(statement), rows
 
 
 def _aggregates_all(select: Any) -> bool:

@@ -456,7 +456,7 @@ def _before_groups(query: int) -> set[tuple[int, Any]]:
 
 
 def _before_aggregates(ancestors: Any) -> set[tuple[int, Any]]:
-    """Return what is evaluated before an aggregate; nothing if it belongs to an outer query, according to its place."""
+    """Return the members of a query that are evaluated before an aggregate; none if that belongs to an outer query."""
     before = _before_groups(_query_of(ancestors))
     return before if _path(ancestors).isdisjoint(before) else set()
 

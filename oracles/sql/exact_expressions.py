@@ -196,7 +196,8 @@ def merged_scales(values: Collection[Any], columns: Columns) -> frozenset[int]:
 
 def _scale(value: Any, integral: Columns) -> int | None:
     """Return the number of digits of a value after the decimal point; None if it is unknown."""
-    return rounded_scale(value) if rounded_scale(value) is not None else 0 if _is_exact(value, integral) else None
+    rounded = rounded_scale(value)
+    return 0 if rounded is None and _is_exact(value, integral) else rounded
 
 
 def rounded_scale(value: Any) -> int | None:
