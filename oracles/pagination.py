@@ -23,8 +23,6 @@ from oracles.model.oracle import Canary, Sample
 from oracles.sql.building import after_with, place, printed, put, snippet
 from oracles.sql.core import summarized
 from oracles.sql.determinism import deterministic_select
-from oracles.sql.distinguishable_values import inexact_types, is_exact
-from oracles.sql.exact_expressions import exact_columns
 from oracles.sql.total_order import integer, shown_targets
 
 CACHED: Final = 4096  # statements
@@ -126,13 +124,12 @@ class Pagination(Metamorphic):
 
     def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
         """Yield the relation between the case and its queries over pages."""
-        queries, steps = arm_runs.exact_queries(), arm_runs.case.all_steps
-        stored, types = inexact_types(steps), arm_runs.shown_types(queries)
-        columns = exact_columns(steps, stored)
+        queries, is_determined = arm_runs.exact_queries(), arm_runs.determination()
+        types = arm_runs.shown_types(queries)
         made = {step: pages for step, sql in queries.items() if (pages := paged(sql, types[step]))}
         changed = {
             step: sql
             for step, (sql, is_within) in made.items()
-            if is_exact(sql, _ANY_ROW if is_within else types[step], stored, columns)
+            if is_determined(sql, _ANY_ROW if is_within else types[step])
         }
         yield from arm_runs.relation_to_case("rows are not those of the pages", changed)

@@ -115,17 +115,24 @@ class ArmRuns:
         These return no floating-point numbers, and none of several equal but distinguishable values, such as 1.0 and
         1.00.
         """
-        queries, steps = self.queries(), self.case.all_steps
-        inexact = inexact_types(steps)
-        shown, columns = self.shown_types(queries), exact_columns(steps, inexact)
-        views = inexact_views(steps, inexact, columns)
+        queries, is_determined = self.queries(), self.determination()
+        shown = self.shown_types(queries)
         return {
             position: sql
             for position, sql in queries.items()
-            if _FLOATS.isdisjoint(shown[position])
-            and views.isdisjoint(used_names(sql))
-            and is_exact(sql, shown[position], inexact, columns)
+            if _FLOATS.isdisjoint(shown[position]) and is_determined(sql, shown[position])
         }
+
+    def determination(self) -> Callable[[str, Iterable[str]], bool]:
+        """Return a function of a query and the types that it shows.
+
+        It returns whether the result does not depend on the choice among equal but distinguishable values of the case.
+        """
+        steps = self.case.all_steps
+        inexact = inexact_types(steps)
+        columns = exact_columns(steps, inexact)
+        views = inexact_views(steps, inexact, columns)
+        return lambda sql, shown: views.isdisjoint(used_names(sql)) and is_exact(sql, shown, inexact, columns)
 
     def shown_types(self, positions: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """Return the types of the columns that the case's own queries return, as in `ResultColumn.type`."""
@@ -137,15 +144,8 @@ class ArmRuns:
 
         The query counts rows or returns rows as stored.
         """
-        inexact = inexact_types(self.case.all_steps)
-        columns = exact_columns(self.case.all_steps, inexact)
-        views = inexact_views(self.case.all_steps, inexact, columns)
-        queries = {position: query(each) for position, each in items.items()}
-        return {
-            position: items[position]
-            for position, sql in queries.items()
-            if views.isdisjoint(used_names(sql)) and is_exact(sql, (), inexact, columns)
-        }
+        is_determined = self.determination()
+        return {position: each for position, each in items.items() if is_determined(query(each), ())}
 
     def variant(self, queries: Mapping[int, str], *modes: Mode) -> QueryVariant:
         """Return the variant with these queries; other queries are empty, unless they fail."""
