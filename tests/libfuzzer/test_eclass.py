@@ -68,7 +68,7 @@ def test_corpus_reaches_all_lookups(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize(("lookup", "bug"), BUGS)
-def test_finds_injected_bug(harness: Harness, tmp_path: Path, lookup: str, bug: Path) -> None:
-    found = run_harness(harness("eclass", bug=bug, arm=LOOKUPS[lookup]), 60, tmp_path)
+def test_finds_injected_bug(harness: Harness, lookup: str, bug: Path) -> None:
+    found = run_harness(harness("eclass", bug=bug, arm=LOOKUPS[lookup]), 60, CORPUS)
     assert found.crash is not None
     assert found.message
