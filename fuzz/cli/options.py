@@ -113,8 +113,8 @@ SeriesOption = Annotated[
     typer.Option(
         "--series",
         metavar="PATH",
-        help="Patches of the arm 'patched': a directory with a file 'series', a mail or mailbox, or patch files in "
-        "order (repeat the option). 'master' is then the unchanged base.",
+        help="Patches of the arm 'patched': a directory of patches (in the order of its file 'series', else of their "
+        "names), a mail or mailbox, or patch files in order (repeat the option). 'master' is then the unchanged base.",
         rich_help_panel=_PANEL,
     ),
 ]

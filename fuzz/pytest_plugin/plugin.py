@@ -30,7 +30,7 @@ _OPTIONS: Final = {  # name -> metavar, action, help
     "series": (
         "PATH",
         "append",
-        "patches of the arm 'patched': a directory with a file 'series', a mail or mailbox, or patch files",
+        "patches of the arm 'patched': a directory of patches, a mail or mailbox, or patch files",
     ),
     "repo": ("DIR", "store", "git checkout of --pgduel-range"),
     "range": ("A..B", "store", "commits of --pgduel-repo as patches of the arm 'patched'"),

@@ -14,6 +14,7 @@ from fuzz import workdir
 from fuzz.errors import BuildError, ServerError, SourceError, first_line
 from fuzz.servers import Report
 from fuzz.servers.arm_settings import Settings, configuration, require_accepted, texts
+from fuzz.servers.attachments import series_from_saved
 from fuzz.servers.base import Base, resolve_base
 from fuzz.servers.build import Build, ensure_build
 from fuzz.servers.cluster import Cluster
@@ -113,8 +114,8 @@ def parse_series(text: str, base: Base, repo: Path | None = None) -> Series:
     """Return the series that `text` names.
 
     `text` is empty (the base itself), or has parts in order, separated by commas. A part is a shipped arm, a directory
-    with a file `series`, a patch file, a mail or mailbox, or a git range A..B in `repo`. NAME:NUMBER is a shipped arm
-    up to the patch of that number. Raises SourceError.
+    of patches, a patch file, a mail or mailbox, or a git range A..B in `repo`. NAME:NUMBER is a shipped arm up to the
+    patch of that number. Raises SourceError.
     """
     if not text:
         return Series("base")
@@ -160,7 +161,7 @@ def _part(text: str, base: Base, repo: Path | None) -> Series:
     if is_mail(path):
         return series_from_mails(path, name=text)
     if path.is_dir():
-        return series_from_directory(path)
+        return series_from_directory(path) if (path / SERIES).exists() else series_from_saved(path)
     if ".." not in text:
         shipped = ", ".join(SHIPPED)
         raise SourceError(

@@ -1,6 +1,7 @@
 """Attachments of mails: patches, compressed patches and archives of patches. Names, contents and sizes are hostile.
 
-Nothing is written to disk. So no name leads anywhere, and links in archives are not followed.
+A directory of patches without a list of them is read by the same rules. Nothing is written to disk. So no name leads
+anywhere, and links in archives are not followed.
 """
 
 import bz2
@@ -12,12 +13,13 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import IO, Any, Final
 
 from fuzz.errors import SourceError, first_line
 from fuzz.output import visible_line
-from fuzz.servers.series import Patch
+from fuzz.servers.series import SERIES, Patch, Series, series_from_files
 
 _LARGEST: Final = 64 << 20  # bytes of all patches of a mail, and of an archive
 _MOST: Final = 1000  # patches of a mail
@@ -27,6 +29,9 @@ _PATCH: Final = re.compile(r"[^.].*\.(?:patch|diff)", re.IGNORECASE)  # a leadin
 _COMPRESSED_PATCH: Final = re.compile(rf"(?P<name>{_PATCH.pattern})(?P<suffix>\.(?:gz|bz2|xz))", re.IGNORECASE)
 _ARCHIVE: Final = re.compile(r".+(?:\.zip|\.tar|\.tgz|\.tar(?P<suffix>\.(?:gz|bz2|xz)))", re.IGNORECASE)
 _VERSION: Final = re.compile(r"v(\d{1,6})[-_.]", re.IGNORECASE)
+_LAST_VERSION: Final = re.compile(r"(?P<stem>.+)[-_.]v(?P<version>\d{1,6})\.\w+", re.IGNORECASE)
+_COVER_LETTER: Final = re.compile(r"(?:v\d{1,6}-)?0000-.+", re.IGNORECASE)
+DIFF: Final = re.compile(rb"^(?:diff --git |--- [^\s-])", re.MULTILINE)
 _IGNORED: Final = "nocfbot"
 _OPENERS: Final[dict[str, Callable[..., Any]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 # RuntimeError: an encrypted archive, or an unknown compression.
@@ -88,7 +93,7 @@ def patches_of(attachments: Sequence[Attachment]) -> tuple[tuple[Patch, ...], tu
 
     The rules are those of cfbot (https://wiki.postgresql.org/wiki/Cfbot; `cfbot_commitfest_rpc.py` of macdice/cfbot):
     archives count only without patches beside them, names with `nocfbot` do not count. In addition, older versions
-    (`v2-…` beside `v3-…`) do not count. Raises SourceError.
+    (`v2-…` beside `v3-…`, `…-v2.patch` beside `…-v3.patch`) and cover letters do not count. Raises SourceError.
     """
     remarks: list[str] = []
     found = _counted([each for each in attachments if each.is_patch or each.is_archive], remarks)
@@ -100,8 +105,32 @@ def patches_of(attachments: Sequence[Attachment]) -> tuple[tuple[Patch, ...], tu
     if not plain:
         files = [member for archive in found for member in _members(archive, reader)]
         plain = _counted(files, remarks)
-    read = _newest(sorted((_read(each, reader) for each in plain), key=lambda patch: patch.name), remarks)
-    return _distinct(read), tuple(remarks)
+    read = sorted((_read(each, reader) for each in plain), key=lambda patch: patch.name)
+    return _distinct(_newest(_without_letters(read, remarks), remarks)), tuple(remarks)
+
+
+def number_of(patches: int) -> str:
+    """Return a number of patches in words."""
+    return "1 patch" if patches == 1 else f"{patches} patches"
+
+
+def series_from_saved(directory: Path) -> Series:
+    """Return the patches in a directory without a file `series`, with its manifest. Raises SourceError."""
+    try:
+        files = sorted(file for file in directory.iterdir() if _PATCH.fullmatch(file.name) and file.is_file())
+    except OSError as error:
+        raise SourceError(f"cannot read the directory {directory} ({error.strerror}); make it readable") from error
+    if not files:
+        raise SourceError(f"{directory} has neither patches nor a file `{SERIES}`; give a directory that has")
+    series = series_from_files(files, name=str(directory))
+    chosen, remarks = patches_of([Attachment(each.name, "", each.content) for each in series.patches])
+    names = [patch.name for patch in chosen]
+    order = f"{number_of(len(names))} in the order of their names, because there is no file `{SERIES}`"
+    return replace(
+        series,
+        patches=tuple(patch for patch in series.patches if patch.name in names),
+        remarks=tuple(visible_line(f"{directory}: {line}") for line in (order, *remarks)),
+    )
 
 
 def _counted(attachments: Sequence[Attachment], remarks: list[str]) -> list[Attachment]:
@@ -112,8 +141,17 @@ def _counted(attachments: Sequence[Attachment], remarks: list[str]) -> list[Atta
     return [each for each in attachments if each.name not in ignored]
 
 
+def _without_letters(patches: list[Patch], remarks: list[str]) -> list[Patch]:
+    """Return the patches without the cover letters of `git format-patch`. Some patches have the number 0, too."""
+    letters = [each.name for each in patches if _COVER_LETTER.fullmatch(each.name) and not DIFF.search(each.content)]
+    if letters:
+        remarks.append(f"left out the cover letter {', '.join(letters)}")
+    return [each for each in patches if each.name not in letters]
+
+
 def _newest(patches: list[Patch], remarks: list[str]) -> list[Patch]:
     """Return the patches of the highest version, and those without one."""
+    patches = _last_versions(patches, remarks)
     versions = {patch.name: int(found[1]) for patch in patches if (found := _VERSION.match(patch.name))}
     if len(set(versions.values())) < 2:
         return patches
@@ -123,12 +161,24 @@ def _newest(patches: list[Patch], remarks: list[str]) -> list[Patch]:
     return [patch for patch in patches if versions.get(patch.name, newest) == newest]
 
 
+def _last_versions(patches: list[Patch], remarks: list[str]) -> list[Patch]:
+    """Return the patches without those that a higher version at the end of an otherwise equal name replaces."""
+    versions = {patch.name: found for patch in patches if (found := _LAST_VERSION.fullmatch(patch.name))}
+    highest: dict[str, int] = {}
+    for found in versions.values():
+        highest[found["stem"]] = max(highest.get(found["stem"], 0), int(found["version"]))
+    older = [name for name, found in versions.items() if int(found["version"]) < highest[found["stem"]]]
+    if older:
+        remarks.append(f"left out {', '.join(older)}: there are higher versions")
+    return [patch for patch in patches if patch.name not in older]
+
+
 def _distinct(patches: Sequence[Patch]) -> tuple[Patch, ...]:
     """Return the patches, each once. Raises SourceError if there are two of one name, or too many."""
     distinct = tuple(dict.fromkeys(patches))
     names = [patch.name for patch in distinct]
     if len(names) > _MOST:
-        raise SourceError(f"a mail has {len(names)} patches; save those that you need, and give them as files")
+        raise SourceError(f"{len(names)} patches are too many; give those that you need as files")
     if again := next((name for name in names if names.count(name) > 1), None):
         raise SourceError(f"a mail has two patches {again}; save them under different names, and give them as files")
     return distinct

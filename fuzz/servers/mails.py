@@ -19,7 +19,7 @@ from typing import Final
 
 from fuzz.errors import SourceError
 from fuzz.output import visible_line
-from fuzz.servers.attachments import Attachment, patches_of
+from fuzz.servers.attachments import DIFF, Attachment, number_of, patches_of
 from fuzz.servers.series import SERIES, Patch, Series
 
 _LARGEST: Final = 512 << 20  # bytes of a mailbox
@@ -33,7 +33,6 @@ _WITH_HEADER: Final = re.compile(rb"From .*\n[!-9;-~]+:")
 _INLINE: Final = re.compile(r"(?:\s*\[[^\]]*\])*?\s*\[(?P<tags>[^\]]*\bPATCH(?:v\d+)?\b[^\]]*)\]\s*(?P<title>.*)")
 _NUMBER: Final = re.compile(r"\b(\d{1,4})/(\d{1,4})\b")
 _VERSION: Final = re.compile(r"(?:\b|PATCH)v(\d{1,4})\b")
-_DIFF: Final = re.compile(rb"^(?:diff --git |--- [^\s-])", re.MULTILINE)
 _REFERENCE: Final = re.compile(r"<[^<>\s]+>")
 _BOUNDARY: Final = re.compile(rb"""boundary="?([^"\s;]+)""", re.IGNORECASE)
 _LONGEST: Final = 2000  # characters of a header
@@ -97,16 +96,12 @@ def series_from_mails(path: Path, name: str) -> Series:
     choices: list[str] = []
     for mail in reversed(mails):
         if patches := _series_of(mail, mails, path, choices):
-            lines = dict.fromkeys((f"{_count(patches)} of {mail}", *choices))
+            lines = dict.fromkeys((f"{number_of(len(patches))} of {mail}", *choices))
             return Series(name, patches, remarks=tuple(visible_line(f"{path}: {line}") for line in lines))
     raise SourceError(
         f"no mail in {path} has a patch; give mails with attached .patch or .diff files or with inline patches of "
         "git send-email, or the patches themselves"
     )
-
-
-def _count(patches: Sequence[Patch]) -> str:
-    return "1 patch" if len(patches) == 1 else f"{len(patches)} patches"
 
 
 @contextmanager
@@ -262,7 +257,7 @@ def _inline(mail: _Mail, parts: Sequence[Attachment]) -> tuple[Patch, ...]:
     """Return the patch in the body of a mail of `git send-email`, or ()."""
     place = _place(mail)
     body = next((part.content for part in parts if part.kind == "text/plain" and not part.name), b"")
-    if place is None or not _DIFF.search(body):
+    if place is None or not DIFF.search(body):
         return ()
     subject = f"Subject: {mail.subject}\n\n".encode(errors="replace")
     return (Patch(place.name, subject + body),)

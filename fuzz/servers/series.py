@@ -82,10 +82,7 @@ class Series:
 
 def series_from_directory(directory: Path) -> Series:
     """Read the patches in the directory's `series` file, one per line, with # for comments. Raises SourceError."""
-    listing = directory / SERIES
-    if not listing.is_file():
-        raise SourceError(f"{directory} has no file `series`; create one that lists the patches")
-    listed = text_of(listing, SourceError, "correct the list of the patches").splitlines()
+    listed = text_of(directory / SERIES, SourceError, "correct the list of the patches").splitlines()
     lines = (line.partition("#")[0].strip() for line in listed)
     return series_from_files([directory / line for line in lines if line], name=str(directory))
 

@@ -177,6 +177,46 @@ def test_two_patches_of_one_name_are_refused(tmp_path: Path) -> None:
         _one(tmp_path, mail)
 
 
+def test_versions_at_the_end_of_equal_names(tmp_path: Path) -> None:
+    mail = _mail(1, fast_v1__patch=b"a", fast_v2__patch=b"b", slow_v1__patch=b"c")
+    assert _one(tmp_path, mail) == (
+        ["fast-v2.patch", "slow-v1.patch"],
+        (
+            "2 patches of the mail <mail-1@example.org> of 2026-06-01",
+            "left out fast-v1.patch: there are higher versions",
+        ),
+    )
+
+
+def test_a_cover_letter_is_no_patch(tmp_path: Path) -> None:
+    mail = _mail(1, v2_0000_cover_letter__patch=b"Hello\n", v2_0001_a__patch=DIFF)
+    names, remarks = _one(tmp_path, mail)
+    assert names == ["v2-0001-a.patch"]
+    assert remarks[1:] == ("left out the cover letter v2-0000-cover-letter.patch",)
+    assert _one(tmp_path, _mail(1, v2_0000_a__patch=DIFF))[0] == ["v2-0000-a.patch"]
+
+
+def test_a_directory_of_patches_is_read_like_a_mail(tmp_path: Path) -> None:
+    directory = tmp_path / "saved"
+    directory.mkdir()
+    with pytest.raises(SourceError, match=r"saved has neither patches nor a file `series`"):
+        parse_series(str(directory), BASE)
+    for name in ("v2-0002-b.patch", "v2-0001-a.patch", "v1-0001-a.patch", "v2-0000-cover.patch"):
+        (directory / name).write_bytes(b"Hello\n" if "cover" in name else DIFF)
+    (directory / "manifest.toml").write_text('plan_neutral = ["v2-0002-b.patch"]\n')
+    (directory / "notes.txt").write_text("no patch")
+    series = parse_series(str(directory), BASE)
+    assert [(patch.name, patch.plan_neutral) for patch in series.patches] == [
+        ("v2-0001-a.patch", False),
+        ("v2-0002-b.patch", True),
+    ]
+    assert [each.removeprefix(f"{directory}: ") for each in series.remarks] == [
+        "2 patches in the order of their names, because there is no file `series`",
+        "left out the cover letter v2-0000-cover.patch",
+        "left out the patches of v1: there are patches of v2",
+    ]
+
+
 def test_a_mail_of_a_single_file_with_crlf(tmp_path: Path) -> None:
     """Mail clients save mails so. Quoted-printable and 7bit content gets LF; base64 content is as it was sent."""
     text = (
@@ -429,7 +469,7 @@ def test_damaged_and_encrypted_attachments_are_refused(tmp_path: Path, name: str
 
 
 def test_a_mail_with_very_many_patches_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="a mail has 1001 patches"):
+    with pytest.raises(SourceError, match="1001 patches are too many"):
         _one(tmp_path, _with({"a.zip": _zip({f"{number}.patch": b"" for number in range(1001)})}))
 
 

@@ -161,11 +161,6 @@ def test_directory_with_an_empty_series_is_legal(tmp_path: Path) -> None:
     assert series_from_directory(tmp_path).patches == ()
 
 
-def test_the_error_about_a_directory_without_series_names_it(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="has no file `series`"):
-        series_from_directory(tmp_path)
-
-
 def test_the_error_about_a_series_file_that_is_no_text_names_it(tmp_path: Path) -> None:
     (tmp_path / "series").write_bytes(b"\xff\xfe")
     with pytest.raises(SourceError, match=r"cannot read .*/series \(it is no text in UTF-8\); correct the list"):
