@@ -72,7 +72,8 @@ class Wire:
         self.lost = False
         self.expected = 1  # the ReadyForQuery of the startup
         self._outgoing: deque[memoryview] = deque((memoryview(startup(parameters)),))
-        self._carry = b""
+        self._carry: list[bytes] = []  # the start of an incomplete message
+        self._missing = 0  # bytes of it, as far as known
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._socket.connect(str(socket_directory / f".s.PGSQL.{port}"))
@@ -132,11 +133,14 @@ class Wire:
             return
         except ConnectionResetError:
             chunk = b""
-        if chunk:
-            self._split(self._carry + chunk if self._carry else chunk)
-        else:
+        if not chunk:
             self.lost = True
             self._outgoing.clear()
+            return
+        self._carry.append(chunk)
+        self._missing -= len(chunk)
+        if self._missing <= 0:  # joined earlier, a large row would be copied with each of its thousands of chunks
+            self._split(b"".join(self._carry))
 
     def _split(self, data: bytes) -> None:
         """Parse messages. Rows are tested first, because most messages are rows."""
@@ -168,7 +172,8 @@ class Wire:
                 reply.others.append((kind, data[body:end]))
             position = end
             body = end + 5
-        self._carry = data[position:]
+        self._missing = (body if body > size else end) - size
+        self._carry = [data[position:]] if position < size else []
         reply.measure()
         reply.spans = True
 

@@ -82,6 +82,13 @@ def test_rows_beyond_the_limit_are_dropped(twins: tuple[Arm, ...], sizes: list[i
         assert len(selected.rows) == (0 if dropped else 60)
 
 
+def test_a_large_row_takes_no_longer_than_many_small_ones(twins: tuple[Arm, ...]) -> None:
+    with connected(twins[0]) as connection:
+        connection.send(messages.query("SELECT repeat('x', 60000000)"), 1)
+        _, large = run_exchanges([listen(connection)], 20)[0]
+    assert [len(row) for row in large.rows] == [60_000_006]
+
+
 def numbers(connection: Wire) -> list[str | None]:
     return [messages.values_of(row)[0] for row in connection.partial.rows]
 
