@@ -153,7 +153,7 @@ def message_of(payload: bytes) -> Message:
     """Return an error or notice with detail, hint, context and fields.
 
     The context line "parallel worker" is removed, because timing decides which process raises an error. The schema of
-    temporary tables loses its number, because that is the session's.
+    temporary objects loses its number, because that is the session's.
     """
     fields = parse_fields(payload)
     context = [line for line in fields.get("W", "").split("\n") if line and line != "parallel worker"]
@@ -161,10 +161,12 @@ def message_of(payload: bytes) -> Message:
     parts += [f"{label}: {fields[code]}" for code, label in (("D", "DETAIL"), ("H", "HINT")) if code in fields]
     parts += [f"CONTEXT: {line}" for line in context]
     severity = fields.get("V", fields.get("S", ""))
-    named = (
-        (name, _TEMPORARY_SCHEMA.sub(r"\1", fields[code])) for code, name in _NAMED_FIELDS.items() if code in fields
-    )
-    return Message(severity, fields.get("C", ""), "\n".join(parts), fields.get("R", ""), tuple(named))
+    named = ((name, _unnumbered(fields[code])) for code, name in _NAMED_FIELDS.items() if code in fields)
+    return Message(severity, fields.get("C", ""), _unnumbered("\n".join(parts)), fields.get("R", ""), tuple(named))
+
+
+def _unnumbered(text: str) -> str:
+    return _TEMPORARY_SCHEMA.sub(r"\1", text)
 
 
 def _copy_response_bytes(payload: bytes) -> int:

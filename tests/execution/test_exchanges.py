@@ -48,6 +48,8 @@ def test_messages_lack_details_of_the_session() -> None:
     seen = messages.message_of(fields)
     assert (seen.severity, seen.sqlstate) == ("ERROR", "22012")
     assert seen.text == "division by zero\nHINT: no\nCONTEXT: line 1\nCONTEXT: line 2"
+    seen = messages.message_of(b"VNOTICE\0C00000\0Mdrop cascades to function pg_temp_12.f(e)\0\0")
+    assert seen.text == "drop cascades to function pg_temp.f(e)"
 
 
 def test_messages_have_fields_in_a_fixed_order_without_numbers_of_sessions() -> None:
