@@ -48,8 +48,17 @@ BEGIN
 END
 $$;
 
--- Drop the case's schema and foreign servers. Returns whether other objects of the case remain; then the database must
--- be created again. Objects of the case have higher OIDs than `made_before`, which is created last in this file.
+-- Numbers of objects that a case may drop although it did not create them.
+CREATE VIEW pgduel_tools.numbers AS
+SELECT (SELECT count(*) FROM pg_namespace WHERE nspname NOT LIKE 'pg\_temp\_%'
+                                            AND nspname NOT LIKE 'pg\_toast\_temp\_%') AS schemas,
+       (SELECT count(*) FROM pg_extension) AS extensions,
+       (SELECT count(*) FROM pg_user_mapping) AS mappings;
+CREATE TABLE pgduel_tools.numbers_before AS TABLE pgduel_tools.numbers;
+
+-- Drop the case's schema and foreign servers. Returns whether other objects of the case remain, or objects of the
+-- template are gone; then the database must be created again. Objects of the case have higher OIDs than `made_before`,
+-- which is created last in this file.
 CREATE FUNCTION pgduel_tools.clear() RETURNS boolean
 LANGUAGE plpgsql
 SET client_min_messages = error
@@ -63,8 +72,9 @@ BEGIN
     END LOOP;
     DROP SCHEMA IF EXISTS duel CASCADE;
     DISCARD TEMP;
-    RETURN EXISTS (SELECT FROM pg_namespace WHERE oid > made AND nspname NOT LIKE 'pg\_temp\_%'
-                                              AND nspname NOT LIKE 'pg\_toast\_temp\_%')
+    RETURN EXISTS (TABLE pgduel_tools.numbers EXCEPT TABLE pgduel_tools.numbers_before)
+        OR EXISTS (SELECT FROM pg_namespace WHERE oid > made AND nspname NOT LIKE 'pg\_temp\_%'
+                                                 AND nspname NOT LIKE 'pg\_toast\_temp\_%')
         OR EXISTS (SELECT FROM pg_class WHERE oid > made)
         OR EXISTS (SELECT FROM pg_type WHERE oid > made)
         OR EXISTS (SELECT FROM pg_proc WHERE oid > made)

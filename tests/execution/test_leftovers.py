@@ -36,6 +36,16 @@ def test_objects_outside_of_the_schema_do_not_reach_the_next_run(observe: Observ
     assert second.steps == first.steps
 
 
+DROPPED = ("DROP EXTENSION btree_gist", "DROP SCHEMA public CASCADE", "DROP USER MAPPING FOR postgres SERVER loopback")
+
+
+@pytest.mark.parametrize("sql", DROPPED)
+def test_objects_of_the_template_that_a_case_drops_are_there_again_in_the_next_run(observe: Observe, sql: str) -> None:
+    first, second = (observe(Step(sql)) for _ in range(2))
+    assert [step.outcome for step in first.steps] == ["ok"], first.steps
+    assert second.steps == first.steps
+
+
 def test_a_case_within_its_schema_keeps_its_database(observe: Observe) -> None:
     database = Step("SELECT oid FROM pg_database WHERE datname = current_database()")
     own = Step("CREATE TABLE t (a serial PRIMARY KEY, b text)"), Step("CREATE TEMP TABLE u (a int)")
