@@ -57,11 +57,19 @@ Values = Mapping[str, Sequence[str]]
 
 
 def values_of(connection: psycopg.Connection[Any]) -> Values:
-    """Return values of columns as text, by type category: N numbers, S strings, D dates. Raises psycopg.Error."""
+    """Return values of columns as text, by type category: N numbers, S strings, D dates.
+
+    Tables that cannot be read have none, such as a materialized view without data. Raises psycopg.Error.
+    """
     found: dict[str, dict[str, None]] = {"N": dict.fromkeys(("0", "1", "-1", "2147483647")), "S": {"": None}, "D": {}}
     for table, column, category in connection.execute(_COLUMNS).fetchall():
         sql = _VALUES.format(column, table, _KEPT)
-        rows = connection.execute(sql.encode()).fetchall()
+        try:
+            rows = connection.execute(sql.encode()).fetchall()
+        except psycopg.Error:
+            if connection.broken:
+                raise
+            continue
         found[category] |= dict.fromkeys(value for (value,) in rows if value is not None)
     return {category: tuple(values) for category, values in found.items()}
 

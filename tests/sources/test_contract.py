@@ -183,6 +183,16 @@ def test_recorded_statements_that_are_nested_too_deeply_are_counted(arm: Arm, tm
     assert deep not in [step.sql for step in case.steps]
 
 
+def test_a_schema_with_a_view_that_has_no_data_is_usable(arm: Arm, tmp_path: Path) -> None:
+    """A dump of the schema alone leaves materialized views without data."""
+    schema = "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW empty AS SELECT a FROM t WITH NO DATA;"
+    (tmp_path / "schema.sql").write_text(f"{schema} SELECT a FROM t;")
+    with closing(SourceDatabase(arm, "schema", UserInput(str(tmp_path)))) as target:
+        source = UserSql(target)
+        assert source.remarks() == ()
+        assert source.generate(random.Random(1), SMALL).steps
+
+
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(CaseError, match=r"give one of aged_indexes, .*qpg, regress, .*, typed, user_sql"):
         workload_named("absent")
