@@ -151,7 +151,7 @@ class Pool(Generic[Job, Result]):
         assert job is not None
         try:
             result: Result = worker.pipe.recv()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):  # an OSError if it died within a message
             worker.process.join()
             worker.pipe.close()
             self._workers[worker.number] = self._started(worker.number)

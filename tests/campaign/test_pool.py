@@ -13,6 +13,8 @@ def _calculator(number: int, stop: Callable[[], bool]) -> Iterator[Callable[[str
     def work(job: str) -> str:
         if job == "die":
             os.kill(os.getpid(), signal.SIGKILL)
+        if job == "long":
+            return "x" * 10_000_000
         if job == "until stopped":
             while not stop():
                 pass
@@ -45,6 +47,15 @@ def test_a_worker_that_died_while_idle_is_replaced_too() -> None:
         assert _next(pool) == LostJob("again", -signal.SIGKILL)
         pool.submit("again")
         assert _next(pool) == Done("again", "again by 0")
+
+
+def test_a_worker_that_dies_while_it_sends_its_result_is_replaced_too() -> None:
+    with Pool(_calculator, 1) as pool:
+        pool.submit("long")
+        (worker,) = pool._workers
+        assert worker.pipe.poll(60)
+        worker.process.kill()
+        assert _next(pool) == LostJob("long", -signal.SIGKILL)
 
 
 def test_running_jobs_end_on_request() -> None:
