@@ -28,8 +28,8 @@ def kept_measurements(
     try:
         with FileLock(f"{file}.lock", timeout=0):
             earlier = _read(file) if resume else []
-            _write(file, earlier, "w")
-            yield Measurements(earlier, lambda visit: _write(file, [visit], "a"))
+            workdir.write(file, "".join(map(_line, earlier)))
+            yield Measurements(earlier, lambda visit: _append(file, visit))
     except Timeout as error:
         raise StorageError(f"another process measures this, into {file}; wait until it ends") from error
 
@@ -52,8 +52,12 @@ def _read(file: Path) -> list[Visit]:
         raise StorageError(f"cannot read {file}: {error}; run the command without --resume") from error
 
 
-def _write(file: Path, visits: Sequence[Visit], mode: str) -> None:
-    with workdir.writing(file), file.open(mode, encoding="utf-8") as lines:
-        lines.writelines(f"{documents.dumps(visit)}\n" for visit in visits)
+def _append(file: Path, visit: Visit) -> None:
+    with workdir.writing(file), file.open("a", encoding="utf-8") as lines:
+        lines.write(_line(visit))
         lines.flush()
         os.fsync(lines.fileno())
+
+
+def _line(visit: Visit) -> str:
+    return f"{documents.dumps(visit)}\n"

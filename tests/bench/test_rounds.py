@@ -1,6 +1,7 @@
 """Tests of rounds: their limits of number, width and time, interrupts, and measurements that are kept."""
 
 import random
+import resource
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -101,6 +102,27 @@ def test_kept_visits_are_those_of_the_last_run(directory: Path) -> None:
         assert taken.samples[(10, 1), "two"] == [2.0, 2.0, 2.0]
     with kept(resume=False) as taken:
         assert taken.samples == {}
+
+
+@pytest.mark.usefixtures("directory")
+def test_a_disk_without_room_costs_no_kept_visit() -> None:
+    with kept(resume=False) as taken:
+        taken.add(VISIT)
+    with small_files(), pytest.raises(StorageError), kept(resume=True):
+        pass
+    with kept(resume=True) as taken:
+        assert taken.rounds((10, 1)) == 1
+
+
+@contextmanager
+def small_files() -> Iterator[None]:
+    """Refuse to write to files, as a full disk does."""
+    former = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, former[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, former)
 
 
 @pytest.mark.usefixtures("directory")
