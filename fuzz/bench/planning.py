@@ -124,9 +124,12 @@ class PlanningBench(Bench):
         return statistics.median(times)
 
     def extras(self, point: Point, arm: str, against: str, samples: Samples) -> dict[str, float]:
-        """Return the ratio of planner memory (from 17 on), and time(n) / time(n / 2) of both arms."""
+        """Return the ratio of planner memory (from 17 on), and time(n) / time(n / 2) of both arms.
+
+        The memory of a point is unknown if an earlier run measured all of its rounds.
+        """
         figures = {}
-        mine, theirs = self._memory[arm, point], self._memory[against, point]
+        mine, theirs = (self._memory.get((name, point)) for name in (arm, against))
         if mine and theirs:
             figures["memory"] = mine / theirs
         for column, name in (("growth", arm), ("growth against", against)):

@@ -10,7 +10,7 @@ from fuzz.bench.bench import Bench, BenchError
 from fuzz.bench.join_order import HOME, JoinOrderBench
 from fuzz.bench.oltp import OltpBench
 from fuzz.bench.planning import QueryABench, QueryBBench
-from fuzz.bench.run import Limits, Row, run_bench
+from fuzz.bench.run import Limits, Measurements, Row, Visit, run_bench
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
@@ -25,9 +25,9 @@ def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
         yield Arm("one", build, one, ()), Arm("two", build, two, ())
 
 
-def measured(bench: Bench, arms: tuple[Arm, ...], *partitions: int) -> list[Row]:
+def measured(bench: Bench, arms: tuple[Arm, ...], *partitions: int, taken: Measurements | None = None) -> list[Row]:
     points = bench.points({"partitions": partitions})
-    return run_bench(bench, arms, points, limits=Limits(2), seconds=0, report=lambda _: None)
+    return run_bench(bench, arms, points, limits=Limits(2), seconds=0, report=lambda _: None, taken=taken)
 
 
 @pytest.mark.parametrize(("bench", "relations"), [(QueryABench(), 3), (QueryBBench(), 8), (QueryBBench(9), 9)])
@@ -43,6 +43,13 @@ def test_each_relation_is_scanned_in_each_partition(
         connection.execute("SET search_path = partitions_4")
         plan = connection.execute(f"EXPLAIN {next(iter(bench.queries().values()))}").fetchall()
     assert sum("Scan" in line for (line,) in plan) == relations * 4
+
+
+def test_a_run_continues_after_all_rounds_of_a_point(arms: tuple[Arm, ...]) -> None:
+    taken = Measurements([Visit((1,), {"one": 2.0, "two": 1.0}, 0.1)] * 2)
+    done, other = measured(QueryBBench(2), arms, 1, 2, taken=taken)
+    assert (done.ratio, "memory" in done.extras) == (0.5, False)
+    assert other.extras["memory"] == 1
 
 
 def test_all_queries_over_films_are_planned(arms: tuple[Arm, ...]) -> None:
