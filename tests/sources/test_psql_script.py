@@ -8,11 +8,13 @@ def sent(text: str, **environment: str) -> list[str]:
 
 
 def test_statements_end_where_psql_ends_them() -> None:
-    assert sent("SELECT ';'; SELECT $a$;$a$; /* ; */ SELECT (1;2);\n-- ;\nSELECT 3") == [
+    assert sent("SELECT ';'; SELECT $a$;$a$; /* ; /* ; */ ; */ SELECT (1;2);\n-- ;\nSELECT 3") == [
         "SELECT ';'",
         "SELECT $a$;$a$",
         "SELECT (1;2)",
+        "SELECT 3",
     ]
+    assert sent("SELECT 1\n\\q\nSELECT 2") == ["SELECT 1"]
 
 
 def test_the_body_of_a_routine_is_one_statement() -> None:

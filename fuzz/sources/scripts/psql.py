@@ -16,21 +16,23 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final, NamedTuple
 
+_COMMENT = r"/\*[^*/]*(?:(?:\*(?!/)|/(?!\*){})[^*/]*)*\*/"  # with room for one more kind of part
+_NESTED = reduce(lambda inner, _: _COMMENT.format(f"|{inner}"), range(3), _COMMENT.format(""))  # in three others
 _TOKENS = re.compile(
-    r"""
+    rf"""
       (?P<escape>   [eE]'[^'\\]*(?:(?:\\.|'')[^'\\]*)*' )
     | (?P<string>   '[^']*(?:''[^']*)*' )
     | (?P<name>     "[^"]*(?:""[^"]*)*" | [^\W\d][\w$]* )
     | (?P<dollar>   \$(?P<tag>(?:[^\W\d]\w*)?)\$ .*? \$(?P=tag)\$ )
     | (?P<number>   \$?\d[\w.]* )
-    | (?P<comment>  --[^\n]* | /\*[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/ )
+    | (?P<comment>  --[^\n]* | {_NESTED} )
     | (?P<space>    \s+ )
     | (?P<joint>    \\; )
     | (?P<end>      ; )
     | (?P<command>  \\[^\n]* )
     | (?P<broken>   ['"$] | /\* )
     | (?P<cast>     :: | := )
-    | (?P<variable> :(?=[^\W\d]|['"{]) )
+    | (?P<variable> :(?=[^\W\d]|['"{{]) )
     | (?P<symbol>   . )
     """,
     re.VERBOSE | re.DOTALL,
@@ -205,7 +207,7 @@ class Sent:
 def read_script(text: str, variables: Mapping[str, str], environment: Mapping[str, str]) -> list[Sent]:
     r"""Return the messages that psql sends for a script; \getenv reads `environment`.
 
-    An unclosed quote or comment ends the script.
+    The last statement needs no semicolon. An unclosed quote or comment ends the script.
     """
     return _Reader(text, dict(variables), environment).read()
 
@@ -229,8 +231,9 @@ class _Reader:
         while at < len(self._text) and not self._words.quit:
             token = next(tokens(self._text, at))
             if token.kind == "broken":
-                break
+                return self._sent
             at = self._take(token)
+        self._send(at)
         return self._sent
 
     def _take(self, token: Token) -> int:
