@@ -53,6 +53,12 @@ class Summary:
         return [found for found in self.findings if fault_of(found, self.known) is None]
 
     @property
+    def stale(self) -> list[KnownFault]:
+        """Return the user's known faults that did not occur. Those of the corpus occur in few campaigns."""
+        own = (fault for fault in self.known if not (fault.reproducer or fault.correction))
+        return [fault for fault in own if not self.cases_of(fault)]
+
+    @property
     def conclusion(self) -> str:
         """Return the result in one sentence."""
         findings = self.new_findings
@@ -213,20 +219,15 @@ def print_summary(console: Console, summary: Summary, *, verbose: bool = False) 
     for bug in bugs(summary.new_findings):
         _print_bug(console, summary, bug)
     for fault in summary.known:
-        cases = summary.cases_of(fault)
-        if cases or not (fault.reproducer or fault.correction):
-            console.say(_known_line(fault, cases))
+        if cases := summary.cases_of(fault):
+            console.say(f"known fault {fault} in {numbered(cases, 'case')}")
+    for fault in summary.stale:
+        console.say(f"stale: known fault {fault} did not occur")
     console.print(_oracles(summary))
     if verbose:
         _print_counts_of_all(console, summary)
     for line in _hints(summary, verbose=verbose):
         console.say(line)
-
-
-def _known_line(fault: KnownFault, cases: int) -> str:
-    if not cases:
-        return f"stale: known fault {fault} did not occur"
-    return f"known fault {fault} in {numbered(cases, 'case')}"
 
 
 def _print_verdict(console: Console, summary: Summary) -> None:

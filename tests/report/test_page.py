@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from fuzz.campaign.counters import ProgressPoint
+from fuzz.campaign.known import KnownFault
 from fuzz.report.campaign_report import report_of
 from fuzz.report.formats.format import all_formats
 from fuzz.report.page.page import plots, thinned
@@ -88,6 +89,13 @@ def test_a_store_without_samples_has_no_plots(tmp_path: Path) -> None:
     assert "too few samples for plots" in page
     assert "vegaEmbed=" not in page  # the library is left out
     assert page.count('<details class="bug"') == 4
+
+
+def test_known_faults_of_the_corpus_that_did_not_occur_are_no_remark(tmp_path: Path) -> None:
+    report = report_of(hostile_campaign(tmp_path / "4"))
+    known = (KnownFault("0123456789ab"), KnownFault("456789abcdef", reproducer="456789abcdef"))
+    text = all_formats()["html"].text(replace(report, summary=replace(report.summary, known=known)))
+    assert re.findall(r"Known fault that did not occur: (\w+)", text) == ["0123456789ab"]
 
 
 def test_plots_have_few_points_with_both_ends() -> None:
