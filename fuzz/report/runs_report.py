@@ -14,7 +14,7 @@ from fuzz.campaign.database import home
 from fuzz.campaign.disk import directory_of
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.reach import feature_reach
-from fuzz.campaign.usage import UNKNOWN, size_of
+from fuzz.campaign.usage import size_of
 from fuzz.errors import CaseError
 from fuzz.report.campaign_report import (
     CampaignReport,
@@ -59,9 +59,8 @@ class _Sums:
         self.canaries.update(part.summary.canaries)
         self.fingerprints |= {each.finding.fingerprint for each in part.summary.findings}
         self.doubts += [(part.name, each) for each in part.doubts]
-        last = part.samples[-1] if part.samples else self.samples[-1] if self.samples else None
-        at, usage = (last.at, last.usage) if last else (0.0, UNKNOWN)
-        self.samples.append(sample_of(self.counters, len(self.fingerprints), at, usage))
+        if last := next(reversed((*self.samples, *part.samples)), None):
+            self.samples.append(sample_of(self.counters, len(self.fingerprints), last.at, last.usage))
         self.runs.append(_reported(run, part))
         return part
 

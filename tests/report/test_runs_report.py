@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 from sqlalchemy import delete, text
 
-from fuzz.campaign.catalog import opened
+from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.continuous import keep_plan
 from fuzz.campaign.schema import FINDING, OCCURRENCE
 from fuzz.errors import CaseError, PgduelError
@@ -120,6 +120,16 @@ def test_a_later_report_has_new_runs_and_resumed_ones(campaigns: Path) -> None:
     resumed = reports.present()
     assert resumed == RunsReport("nightly").present()
     assert resumed.counters.cases["copy_batches"] == before.counters.cases["copy_batches"] // 2 * 3 + 5
+
+
+def test_a_first_run_that_plants_canaries_has_no_time_yet(campaigns: Path) -> None:
+    with opened(campaigns / "3") as store:
+        plan, arms = replace(store.plan, name="weekly"), store.arms
+    with opened(new_campaign()) as store:
+        store.begin(plan, arms)
+        keep_plan(plan)
+    report = RunsReport("weekly").present()
+    assert (report.began, report.samples) == (None, ())
 
 
 def test_a_campaign_without_runs_is_refused(campaigns: Path) -> None:
