@@ -27,7 +27,7 @@ from oracles.model.oracle import oracle_named
 from oracles.sql.building import fingerprint_of
 
 SHIPPED: Final = workdir.PROJECT / "corpus" / "upstream" / "known.toml"
-_VERSION: Final = re.compile(r"\d+(\.\d+)*")
+_VERSION: Final = re.compile(r"\d{1,3}(\.\d+)*")  # a longer number is a date
 _FORM: Final = 'fingerprint = "...", or oracle = "..." and origin = "...", or statement = "...", or correction = "..."'
 
 

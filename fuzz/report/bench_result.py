@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
-from fuzz.bench.run import CONFIDENCE, Row
+from fuzz.bench.run import CONFIDENCE, LEAST_ROUNDS, Row
 from fuzz.documents import DocumentError, from_data
 from fuzz.errors import CaseError
 from fuzz.report.console import Console
@@ -68,7 +68,10 @@ def read_bench(file: Path) -> tuple[BenchResult, ...]:
 
 
 def print_rows(console: Console, rows: Sequence[Row], unit: str) -> None:
-    """Print a table for each arm compared with the first one, as wide as necessary, so that no figure is cut."""
+    """Print a table for each arm compared with the first one, as wide as necessary, so that no figure is cut.
+
+    A note follows if rows have too few rounds for an interval.
+    """
     for arm, against in dict.fromkeys((row.arm, row.against) for row in rows):
         table = Table()
         table.add_column("case", no_wrap=True)
@@ -82,6 +85,9 @@ def print_rows(console: Console, rows: Sequence[Row], unit: str) -> None:
                 mail = ("" if row.mail is None else f"{row.mail:.2f}" for _ in mails)
                 table.add_row(*_cells(row), *mail, *(_short(row.extras.get(name)) for name in extras))
         console.print_whole(table)
+    if any(len(row.samples) < LEAST_ROUNDS for row in rows):
+        instead = "the lowest and highest ratio stand in its place"
+        console.say(f"Fewer than {LEAST_ROUNDS} rounds have no {CONFIDENCE:.0%} interval: {instead}.")
 
 
 def print_headlines(console: Console, results: Sequence[BenchResult]) -> None:

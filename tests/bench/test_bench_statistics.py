@@ -107,6 +107,13 @@ def test_further_figures_have_columns_of_their_own() -> None:
     assert row_json(row)["outer_temp"] == 0.0625
 
 
+@pytest.mark.parametrize(("rounds", "told"), [(5, True), (6, False)])
+def test_few_rounds_are_not_called_a_confidence_interval(rounds: int, *, told: bool) -> None:
+    shown = StringIO()
+    print_rows(Console(file=shown, width=200), [replace(ROW, samples=(1.0,) * rounds)], "ms")
+    assert ("Fewer than 6 rounds have no 95% interval" in shown.getvalue()) == told
+
+
 @pytest.mark.parametrize("width", [20, 300])
 def test_no_figure_is_truncated_in_a_narrow_terminal(width: int) -> None:
     row = replace(ROW, extras={f"figure {place}": place + 0.125 for place in range(1, 9)})

@@ -97,6 +97,7 @@ def test_faults_of_the_corpus_are_known_if_all_arms_have_them() -> None:
         ("17", False),
         ("2026-11-24", True),
         ("2026-11-23", False),
+        ("20261123", False),
     ],
 )
 def test_a_fault_is_expected_until_a_version_or_a_date(until: str, *, expected: bool) -> None:
