@@ -6,6 +6,7 @@ are dropped, too. Statements with high cost estimates are dropped, because they 
 """
 
 import random
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -62,10 +63,14 @@ def draw(connection: psycopg.Connection[Any], seed: int, count: int) -> tuple[st
     """Return `count` statements of SQLsmith for the tables of a database. Raises CaseError."""
     info = connection.info
     server = make_conninfo(host=info.host, port=info.port, user=info.user, dbname=info.dbname)
-    command = [PROGRAM, f"--target={server}", "--dry-run", "--exclude-catalog"]
-    done = subprocess.run(
-        [*command, f"--seed={seed}", f"--max-queries={count}"], capture_output=True, text=True, timeout=_SECONDS
-    )
+    options = ["--dry-run", "--exclude-catalog", f"--seed={seed}", f"--max-queries={count}"]
+    command = [PROGRAM, f"--target={server}", *options]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        raise CaseError(
+            f"SQLsmith did not end within {_SECONDS} s; run it by hand to see why: {shlex.join(command)}"
+        ) from error
     if done.returncode:
         raise CaseError(f"SQLsmith fails: {last_line(done.stderr, f'exit status {done.returncode}')}")
     return tuple(pglast.split(done.stdout))

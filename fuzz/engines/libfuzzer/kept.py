@@ -180,7 +180,8 @@ def minimized(program: Path, failure: Failure, seconds: float = MINIMIZATION) ->
         with suppress(CaseError):  # the time is up
             libfuzzer(program, options, _no_profile(), seconds)
         with server_account().file_access():
-            smaller = sorted((path.read_bytes() for path in written.iterdir()), key=len)[:_CANDIDATES]
+            inputs = sorted(path.read_bytes() for path in written.iterdir())
+        smaller = sorted(inputs, key=len)[:_CANDIDATES]
     for data in smaller:
         if len(data) < len(failure.data):
             found = replay(program, data)
