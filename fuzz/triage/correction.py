@@ -58,9 +58,12 @@ def _corrected(shown: ReducedCase, arms: Sequence[Arm], corrections: Sequence[Pa
 
 
 def _hides(shown: ReducedCase, corrected: Arm, report: Report) -> bool:
-    """Return whether an arm has corrections and does not show the finding. Raises BuildError, ServerError."""
-    length = len(corrected.trees) - 1
-    return length > 0 and not BlameSearch(shown, corrected, corrected, report).shows_with(length)
+    """Return whether an arm has corrections and does not show the finding with them, but without.
+
+    A finding that does not occur each time would be any known fault. Raises BuildError, ServerError.
+    """
+    search, length = BlameSearch(shown, corrected, corrected, report), len(corrected.trees) - 1
+    return length > 0 and search.shows_with(0) and not search.shows_with(length)
 
 
 def _applied(tree: str, corrections: Sequence[Patch]) -> tuple[list[Patch], tuple[str, ...]]:

@@ -10,7 +10,7 @@ ends after 1200 seconds of CPU time, which two processors have in ten minutes. N
 not reduced. FILE gets a line of JSON for each search. A search that it has is repeated only if it ended earlier without
 a finding. At the end, the median time of all searches in FILE is printed. A bug that was not found counts as later than
 all others. `search_times.jsonl` beside this file has the searches so far, which ended after about 130 s (directed) and
-75 s (--even) on busy processors.
+75 or 130 s (--even) on busy processors.
 """
 
 import json

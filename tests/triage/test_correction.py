@@ -1,6 +1,7 @@
 """Tests of corrections: which finding is the fault that a correction hides, on builds with it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,15 @@ def test_a_finding_that_a_correction_hides_is_its_fault(upstream: Arm) -> None:
     assert is_corrected(smallest, [upstream], [other_version, pruning])
     assert not is_corrected(other_fault, [upstream], [other_version, pruning])
     assert with_correction(BLAME, [smallest], [upstream], [other_version], print) == BLAME
+
+
+@pytest.mark.long(group="corrections")
+def test_a_finding_that_does_not_occur_again_is_no_known_fault(upstream: Arm) -> None:
+    smallest = measured(upstream, PRUNING)
+    once = replace(smallest, case=replace(smallest.case, steps=()))
+    corrections = [PATCHES[f"{PRUNING}.patch"]]
+    assert with_correction(BLAME, [once], [upstream], corrections, print) == BLAME
+    assert not is_corrected(once, [upstream], corrections)
 
 
 @pytest.mark.long(group="corrections")
