@@ -38,7 +38,7 @@ SCENE = (
 )
 QUERIES = tuple(
     f"SELECT count(w.t), count(*) FROM many LEFT JOIN wide AS w ON many.n = w.n AND w.n BETWEEN {low} AND {low + 80}"
-    for low in range(13, 217, 25)
+    for low in range(6, 217, 15)
 )
 CASE = Case(
     "wide",
@@ -94,7 +94,7 @@ WRITERS = Mode(
 # Three rows of each key, of which the planner expects a few: the batches are doubled twice. With these keys, the second
 # server writes more by chance.
 GROWING = (
-    "CREATE TABLE grown AS SELECT g / 3 + 15000 AS k, g AS i, repeat(md5(g::text), 25) AS t"
+    "CREATE TABLE grown AS SELECT g / 3 + 21000 AS k, g AS i, repeat(md5(g::text), 25) AS t"
     " FROM generate_series(1, 2100) AS g",
     "ANALYZE grown",
 )
