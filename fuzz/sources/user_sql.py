@@ -29,6 +29,7 @@ from fuzz.generators.generator import Scale
 from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_quick
 from fuzz.sources.determinism.catalog import Catalog
 from fuzz.sources.determinism.repair import repair
+from fuzz.sources.scripts.facts import only_reads
 from fuzz.sources.scripts.psql import Sent, read_script
 from fuzz.sources.scripts.steps import StepConverter
 from fuzz.sources.source import LostServer, Source, UserInput
@@ -298,7 +299,7 @@ class _Drawing:
                 return
         except (pglast.parser.ParseError, Unanalysable):
             return
-        kind = Kind.QUERY if isinstance(tree, ast.SelectStmt) else Kind.COMMAND
+        kind = Kind.QUERY if only_reads(tree) else Kind.COMMAND
         yield Step(sql, kind, may_fail=True)
 
 

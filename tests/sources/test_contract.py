@@ -193,6 +193,17 @@ def test_a_schema_with_a_view_that_has_no_data_is_usable(arm: Arm, tmp_path: Pat
         assert source.generate(random.Random(1), SMALL).steps
 
 
+def test_a_query_that_changes_data_is_executed_once(arm: Arm, tmp_path: Path) -> None:
+    """Oracles repeat and replace steps of kind QUERY. Later rows would differ with the number of executions."""
+    change = "WITH gone AS (DELETE FROM t WHERE a = 1 RETURNING a) SELECT a FROM gone"
+    (tmp_path / "schema.sql").write_text(f"CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2); {change};")
+    (tmp_path / "recorded.csv").write_text(f'query\n"{change}"\n')
+    with closing(SourceDatabase(arm, "changing", UserInput(str(tmp_path)))) as target:
+        case = UserSql(target).generate(random.Random(1), SMALL)
+    assert change in [step.sql for step in case.scene]
+    assert {step.kind for step in case.steps} == {Kind.COMMAND}
+
+
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(CaseError, match=r"give one of aged_indexes, .*qpg, regress, .*, typed, user_sql"):
         workload_named("absent")

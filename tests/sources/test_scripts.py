@@ -28,6 +28,8 @@ def converted(sql: str, data: bytes | None = None) -> Step | None:
         ("SELECT a, count(*) FROM t GROUP BY a", Kind.QUERY),
         ("SELECT my_own(a) FROM t", Kind.COMMAND),  # an unknown function
         ("SELECT a INTO u FROM t", Kind.COMMAND),
+        ("WITH d AS (SELECT a FROM t) SELECT a FROM d", Kind.QUERY),
+        ("WITH d AS (DELETE FROM t RETURNING a) SELECT a FROM d", Kind.COMMAND),  # a repetition would read other rows
         ("CREATE TABLE u AS SELECT now()", Kind.COMMAND),
         ("CREATE VIEW v AS SELECT a FROM t", Kind.COMMAND),
         ("SELECT tableoid::regclass, a FROM t", Kind.QUERY),

@@ -16,7 +16,7 @@ from pglast.parser import ParseError
 
 from fuzz.sources.determinism.catalog import Catalog
 from fuzz.sources.determinism.repair import repair
-from fuzz.sources.scripts.facts import Facts, changed_by, facts_of
+from fuzz.sources.scripts.facts import Facts, changed_by, facts_of, only_reads
 from fuzz.sources.scripts.psql import Sent, tokens
 from fuzz.sources.scripts.roles import about_roles
 from oracles.model.case import Kind, Step
@@ -130,7 +130,7 @@ class StepConverter:
         if facts.identities or any(self._unfit(call.name, call.arguments) for call in facts.calls):
             return Step(f"DO {_quoted(f'BEGIN EXECUTE {_quoted(sql)}; END')}", may_fail=True)
         own = any(call.name not in self.catalog.names for call in facts.calls)  # unknown functions
-        return Step(sql, Kind.COMMAND if own else Kind.QUERY, may_fail=True)
+        return Step(sql, Kind.QUERY if only_reads(tree) and not own else Kind.COMMAND, may_fail=True)
 
     def _unfit(self, name: str, arguments: int) -> bool:
         if name in self.explaining:
