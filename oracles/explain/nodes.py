@@ -36,7 +36,7 @@ _BLOCKING: Final = frozenset({"Hash", "Sort"})
 _FINISHING: Final = frozenset(
     {
         *("Aggregate", "Append", "Gather", "Gather Merge", "Group", "Incremental Sort", "LockRows", "Materialize"),
-        *("Merge Append", "ModifyTable", "ProjectSet", "Result", "SetOp", "Subquery Scan", "Unique", "WindowAgg"),
+        *("Merge Append", "ModifyTable", "ProjectSet", "Result", "Subquery Scan", "Unique", "WindowAgg"),
     }
 )
 _KEEPS_OUTER: Final = frozenset({"Left", "Anti", "Full"})
@@ -137,6 +137,8 @@ def _finishes(place: LocatedNode, child: Node) -> bool:
     if kind == "Nested Loop":
         whole = parent["Join Type"] in ("Inner", "Left") and not parent.get("Inner Unique", False)
         return relation == "Outer" or whole
+    if kind == "SetOp":  # since 18, its second input, sorted, is not read beyond the end of the first one
+        return relation != "Inner" or parent.get("Strategy") != "Sorted"
     return kind in _FINISHING
 
 

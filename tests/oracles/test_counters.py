@@ -88,6 +88,7 @@ def test_inconsistent_figures_are_a_finding(join: Node, identity: str) -> None:
         | {"Join Type": "Semi"},
         node("Merge Join", 1, hash_join("Left", 1, 10, 5) | {"Parent Relationship": "Outer"}),
         node("Result", 1, hash_join("Left", 1, 10, 5) | {"Parent Relationship": "InitPlan"}),  # EXISTS
+        node("SetOp", 0, hash_join("Right", 1, 9, 5) | {"Parent Relationship": "Inner"}, Strategy="Sorted"),
         hash_join("Inner", 0, 0, 0, loops=0, table={"Hash Batches": 0}),  # never ran
         filtered("Inner", 90, 120),
         filtered("Semi", 90, 120, Rows_Passed=60, Rows_Discarded=40),
@@ -104,6 +105,12 @@ def test_consistent_figures_are_no_finding(plan: Node | None) -> None:
 
 def test_a_sort_below_a_limit_reads_all_rows() -> None:
     assert finding(duel(node("Limit", 1, node("Sort", 1, hash_join("Left", 9, 10, 5))))).step == 0
+
+
+@pytest.mark.parametrize(("side", "strategy"), [("Outer", "Sorted"), ("Inner", "Hashed"), ("Outer", "Hashed")])
+def test_set_operations_read_all_rows_unless_the_second_input_is_sorted(side: str, strategy: str) -> None:
+    plan = node("SetOp", 1, hash_join("Left", 9, 10, 5) | {"Parent Relationship": side}, Strategy=strategy)
+    assert finding(duel(plan)).origin == "every outer row is kept: Hash Left Join"
 
 
 def test_the_outer_side_is_not_read_to_its_end_when_the_hash_table_is_empty() -> None:
