@@ -10,8 +10,8 @@ from which a subquery without rows takes a NULL:
     WITH t AS (SELECT c1 FROM (the query) AS q (c1) WHERE false),
       v (n, c1) AS (VALUES (0, (SELECT c1 FROM t)), (1, '3'), (2, '7')), ...
 
-Literals of floating-point numbers, times and intervals have their value only under some settings, which the statement
-tests. It returns the number 0 under other settings.
+Literals of floating-point numbers, times, intervals and arrays have their value only under some settings, which the
+statement tests. It returns the number 0 under other settings.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -162,7 +162,7 @@ _PLAIN_TEXT: Final = frozenset({"16", "17", "19", "20", "21", "23", "25", "26", 
 _NAME: Final = "19"
 _EXACT: Final = (
     "current_setting('extra_float_digits')::int > 0 AND current_setting('DateStyle') LIKE 'ISO%' "
-    "AND current_setting('IntervalStyle') = 'postgres'"
+    "AND current_setting('IntervalStyle') = 'postgres' AND current_setting('array_nulls')::bool"
 )
 INEXACT: Final = 0  # the number that the statement returns if literals may not have the rows' values
 

@@ -153,6 +153,13 @@ def test_rounded_keys_are_not_judged(executor: Executor, arms: tuple[Arm, ...]) 
     assert Inconclusive("sort keys are rounded in text") in found
 
 
+@pytest.mark.servers
+def test_arrays_whose_nulls_would_be_read_as_text_are_not_judged(executor: Executor, arms: tuple[Arm, ...]) -> None:
+    texts = "SELECT CASE WHEN t < 'z' THEN ARRAY[t] ELSE ARRAY[NULL::text] END FROM a ORDER BY 1"
+    found = verdicts_of_servers(executor, arms, [texts], "SET array_nulls = off")
+    assert Inconclusive("sort keys are rounded in text") in found
+
+
 def verdicts_of_servers(executor: Executor, arms: tuple[Arm, ...], queries: list[str], *commands: str) -> list[Verdict]:
     scene = tuple(Step(sql.strip()) for sql in [*KEYS.split(";")[:-1], *commands])
     ordered = Case("by_hand", scene, tuple(Step(sql, Kind.QUERY) for sql in queries), samples=(ORDERED.name,))
