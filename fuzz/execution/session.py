@@ -111,8 +111,7 @@ def frames_of(case: Case, run: Run) -> list[Frames]:
     steps = list(case.all_steps)
     for position, sql in run.instead:
         steps[position] = steps[position].with_statement(sql)
-    explain = EXPLAIN if run.explain else PLAN if run.plannings else ""
-    frames = [_step_frames(step, protocol, explain) for step in steps]
+    frames = [_step_frames(step, protocol, _explaining(run)) for step in steps]
     times = max(run.plannings, run.executions)
     if times < 2:
         return frames
@@ -193,23 +192,52 @@ def _explain(step: Step, explain: str) -> Frames:
 
 def _explain_prepared(step: Step, explain: str) -> Frames:
     """Return EXPLAIN EXECUTE, whose plan depends on plan_cache_mode. SQL can execute statements of Parse by name."""
-    arguments = ", ".join(_literal(value) for value in step.params)
-    execute = f"EXECUTE {_STATEMENT}" + (f" ({arguments})" if arguments else "")
     return Frames(
         messages.parse(_STATEMENT, step.sql)
         + messages.SYNC
-        + messages.query(explain + execute)
+        + messages.query(explain + _execute(step))
         + messages.close_statement(_STATEMENT)
         + messages.SYNC,
         replies=3,
     )
 
 
+def _execute(step: Step) -> str:
+    arguments = ", ".join(_literal(value) for value in step.params)
+    return f"EXECUTE {_STATEMENT}" + (f" ({arguments})" if arguments else "")
+
+
 def _explain_cursor(step: Step, explain: str) -> Frames:
     """Return EXPLAIN DECLARE, because the planner optimizes a cursor's query for its first rows."""
     if step.params:
         return _explain(step, explain)
-    return Frames(messages.query(f"{explain}DECLARE {_CURSOR} CURSOR FOR {step.sql}"))
+    return Frames(messages.query(explain + _declare(step)))
+
+
+def _declare(step: Step) -> str:
+    return f"DECLARE {_CURSOR} CURSOR FOR {step.sql}"
+
+
+def explaining_steps(step: Step, run: Run) -> tuple[Step, ...]:
+    """Return the commands that explain a step as an explained or planned run does, if it is a query, else the step."""
+    explain = _explaining(run)
+    if not explain or step.kind is not Kind.QUERY:
+        return (step,)
+    protocol = protocol_of(run.modes)
+    if step.params or protocol is Protocol.PREPARED:
+        texts: tuple[str, ...] = (
+            f"PREPARE {_STATEMENT} AS {step.sql}",
+            explain + _execute(step),
+            f"DEALLOCATE {_STATEMENT}",
+        )
+    else:
+        texts = (explain + (_declare(step) if protocol is Protocol.CURSOR else step.sql),)
+    return tuple(Step(text, may_fail=step.may_fail, tags=step.tags) for text in texts)
+
+
+def _explaining(run: Run) -> str:
+    """Return the words before each query of a run, or ""."""
+    return EXPLAIN if run.explain else PLAN if run.plannings else ""
 
 
 def _literal(value: str | None) -> str:

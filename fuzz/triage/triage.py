@@ -3,7 +3,7 @@
 Each step is recorded before the next one begins, so an interrupted triage continues where it stopped.
 
 Triage begins with the case in the form in which one of its runs executed it. Crashes and internal errors may occur only
-in a run that another oracle requested, with other queries or modes.
+in a run that another oracle requested, with other queries or modes, or with EXPLAIN before each query.
 """
 
 import re
@@ -21,6 +21,7 @@ import pglast
 from fuzz import workdir
 from fuzz.errors import PgduelError
 from fuzz.execution.executor import Executor
+from fuzz.execution.session import explaining_steps
 from fuzz.servers.arm import Arm
 from fuzz.servers.series import Patch
 from fuzz.triage.blame import Blame, blame_search
@@ -32,6 +33,7 @@ from fuzz.triage.reduction.reducer import Uninteresting, reduce
 from fuzz.triage.reproducer.reproducer import noted, render
 from oracles.model.case import Case, Step
 from oracles.model.finding import Finding
+from oracles.model.observation import Run
 from oracles.model.oracle import Observations, oracle_named
 
 DIRECTORY = "reproducers"
@@ -196,14 +198,14 @@ _AROUND: Final = ("SET ", "RESET ", "BEGIN", "ROLLBACK")  # statements around a 
 def as_executed(case: Case, finding: Finding, observations: Observations) -> tuple[Case, Finding]:
     """Return a case that shows the finding by itself, and the finding with its step in that case.
 
-    It is this case, unless the finding occurred only with replaced queries or other modes.
+    It is this case, unless the finding occurred only with replaced or explained queries, or other modes.
     """
     oracle = oracle_named(finding.oracle)
     suspects = {run: seen for run, seen in observations.items() if run.arm == finding.arms[1]}
     runs = [run for run, seen in suspects.items() if oracle and finding.origin in oracle.origins(seen)]
-    if not runs or any(run.modes == case.modes and not run.instead for run in runs):
+    if not runs or any(run.modes == case.modes and not (run.instead or _explains(run)) for run in runs):
         return case, finding
-    chosen = min(runs, key=lambda run: (run.explain or run.plannings > 0, len(run.modes), run.repetition, repr(run)))
+    chosen = min(runs, key=lambda run: (_explains(run), len(run.modes), run.repetition, repr(run)))
     replacements = dict(chosen.instead)
     begin = len(case.scene)
     steps: list[Step] = []
@@ -211,8 +213,13 @@ def as_executed(case: Case, finding: Finding, observations: Observations) -> tup
     for position, step in enumerate(case.steps, start=begin):
         if position == finding.step:
             shown = begin + len(steps)
-        steps += _statements(step, replacements[position]) if position in replacements else (step,)
+        made = _statements(step, replacements[position]) if position in replacements else (step,)
+        steps += (each for statement in made for each in explaining_steps(statement, chosen))
     return replace(case, steps=tuple(steps), modes=chosen.modes), replace(finding, step=shown)
+
+
+def _explains(run: Run) -> bool:
+    return run.explain or run.plannings > 0
 
 
 def _statements(step: Step, sql: str) -> Iterator[Step]:

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+from fuzz.execution.session import EXPLAIN, PLAN
 from fuzz.triage.triage import as_executed
 from oracles.crash import Crash
 from oracles.internal_error import InternalError, origin_of
 from oracles.model.case import Kind
 from oracles.model.finding import Finding
-from oracles.model.mode import Mode
+from oracles.model.mode import Mode, Protocol
 from oracles.model.observation import Run
 from tests.oracles.observed import LOST, case, error, ok, query, seen
 from tests.oracles.test_crash import ASSERTION
@@ -45,6 +46,33 @@ def test_an_internal_error_of_a_shared_run_is_a_case_with_all_variants() -> None
     seen_in = {PLAIN: WELL, OTHER: WELL, shared: seen(ok("1"), internal)}
     executed, _ = as_executed(CASE, found(InternalError.name, origin), seen_in)
     assert [step.sql for step in executed.all_steps] == ["SELECT 1", "SELECT 2.0 -- two", "SELECT 3"]
+
+
+def test_a_crash_of_explain_is_a_case_that_explains() -> None:
+    explained = Run("patched", CASE.modes, explain=True)
+    executed, finding = as_executed(CASE, found(), {PLAIN: WELL, explained: CRASHED})
+    assert [(step.sql, step.kind) for step in executed.all_steps] == [
+        (f"{EXPLAIN}SELECT 1", Kind.COMMAND),
+        (f"{EXPLAIN}SELECT 2", Kind.COMMAND),
+    ]
+    assert (executed.modes, finding) == (CASE.modes, found())
+
+
+def test_explain_keeps_the_kind_of_planning_and_parameters() -> None:
+    generic, cursor = (Mode(each, protocol=each) for each in (Protocol.PREPARED, Protocol.CURSOR))
+    given = case(replace(query("SELECT $1"), params=("it's",)), query("SELECT 2"))
+    explained = (
+        "PREPARE duel_statement AS SELECT $1",
+        f"{PLAN}EXECUTE duel_statement (E'it''s')",
+        "DEALLOCATE duel_statement",
+    )
+    for mode, second in ((generic, "EXECUTE duel_statement"), (cursor, "DECLARE duel_cursor CURSOR FOR SELECT 2")):
+        planned = Run("patched", (mode,), plannings=2)
+        executed, _ = as_executed(given, found(), {planned: CRASHED})
+        texts = [step.sql for step in executed.all_steps]
+        assert tuple(texts[:3]) == explained
+        assert PLAN + second in texts[3:]
+        assert not any(step.params for step in executed.all_steps)
 
 
 def test_a_crash_of_the_case_itself_is_the_case() -> None:
