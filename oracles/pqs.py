@@ -68,7 +68,10 @@ class Pivots:
         constants = ", ".join(
             f"(SELECT ({row}::{table}).*) AS {alias}" for row, (table, alias) in zip(rows, self.tables, strict=True)
         )
-        return f"SELECT {', '.join(f'({condition})' for condition in self.conditions)} FROM {constants}"
+        values = ", ".join(
+            f"({condition})::bool" for condition in self.conditions
+        )  # a literal such as 'yes' has no type
+        return f"SELECT {values} FROM {constants}"
 
     def rectified(self, rows: Sequence[str], truths: Sequence[str]) -> str:
         """Return the query with true conditions, which must return these rows in the form of `pick`."""

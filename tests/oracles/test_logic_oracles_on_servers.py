@@ -13,6 +13,7 @@ from oracles.cert.oracle import ESTIMATED, Cert
 from oracles.framework.metamorphic import Metamorphic
 from oracles.model.case import Case, Kind, SameRows, Step
 from oracles.model.oracle import Agree, Canary, NotApplicable, Oracle, all_oracles
+from oracles.pqs import PIVOTED, Pqs
 
 pytestmark = pytest.mark.servers
 
@@ -92,3 +93,11 @@ def test_estimates_of_tables_with_short_names_are_compared(executor: Executor, a
     case = Case("by_hand", tuple(tables), tuple(queries), samples=(ESTIMATED.name,))
     judged = judge_case(executor, assignments((Cert(),), arms), case)
     assert {verdict for _, verdict in judged.verdicts} == {Agree(len(queries))}
+
+
+def test_conditions_of_pivot_rows_may_be_literals(executor: Executor, arms: tuple[Arm, ...]) -> None:
+    """As a value, such a literal is a text, which is printed as it is."""
+    steps = (Step("SELECT b.i FROM b WHERE 'yes' AND b.j > 1 AND 'true'", Kind.QUERY),)
+    case = Case("by_hand", SCENE, steps, samples=(PIVOTED.name,))
+    judged = judge_case(executor, assignments((Pqs(),), arms), case)
+    assert [verdict for _, verdict in judged.verdicts] == [Agree(1)]

@@ -18,7 +18,7 @@ def test_conditions_are_turned_into_true_ones() -> None:
     assert made is not None
     assert made.pick().endswith("AND (a.k = b.k) IS TRUE")
     assert made.truths(ROWS) == (
-        "SELECT (a.x > 3), (NOT b.y IN (1, 2)) FROM "
+        "SELECT (a.x > 3)::bool, (NOT b.y IN (1, 2))::bool FROM "
         """(SELECT ('(1,2)'::"a").*) AS "a", (SELECT ('(3,4)'::"b").*) AS "b\""""
     )
     rectified = made.rectified(ROWS, ["f", "NULL"])
@@ -29,7 +29,7 @@ def test_conditions_are_turned_into_true_ones() -> None:
 def test_names_with_quotes_stay_names() -> None:
     made = pivots('SELECT x FROM "a""b" WHERE x > 1')
     assert made is not None
-    assert made.truths(["'(1)'"]) == """SELECT (x > 1) FROM (SELECT ('(1)'::"a""b").*) AS "a""b\""""
+    assert made.truths(["'(1)'"]) == """SELECT (x > 1)::bool FROM (SELECT ('(1)'::"a""b").*) AS "a""b\""""
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_row_that_is_not_found_is_a_finding() -> None:
 def test_all_three_queries_are_evidence() -> None:
     picked, truths, rectified = finding(judged(Pqs(), ONE, answering(ok("'(5)'"), ok("t"), ok()))).evidence
     assert "ORDER BY" in picked.sql
-    assert truths.sql.startswith("SELECT (a.x > 3) FROM")
+    assert truths.sql.startswith("SELECT (a.x > 3)::bool FROM")
     assert "DISTINCT" in rectified.sql
 
 
