@@ -25,11 +25,13 @@ from fuzz.campaign.pool import Done, LostJob
 from fuzz.campaign.remote import Answer, Preparation, RemoteWork, Subject
 from fuzz.campaign.schedule import Job, RangeResult, Reduction, ReductionResult, Result, Retry
 from fuzz.campaign.store import Store
-from fuzz.campaign.worker import ERRORS, append
+from fuzz.campaign.worker import ERRORS, EXAMPLES, append
 from fuzz.errors import ServerError
 from fuzz.servers import git
 from fuzz.servers.arm import ArmSpec
+from fuzz.triage.findings import StoredFinding
 from fuzz.triage.triage import Triage
+from oracles.model.case import Case
 
 # Of the HTTP server that each of Dask's processes has. By default it is port 8787, open to other machines.
 HTTP_ADDRESS: Final = "127.0.0.1:0"
@@ -43,6 +45,7 @@ _EMPTY: Final = 600.0  # seconds without any worker after which the campaign end
 _CRITICAL: Final = 50  # of the module logging: the pool reports all that the user must know
 TCP_TIMEOUT: Final = "5 minutes"  # without an answer, after which a connection is given up
 _CONNECT_TIMEOUT: Final = "2 minutes"  # of a further connection; a network may be cut for a minute
+_NO_CASE: Final = Case("", (), ())
 _QUIET: Final = ("distributed", "distributed.client", "distributed.scheduler", "distributed.worker", "tornado")
 
 
@@ -163,6 +166,10 @@ class DaskPool:
         self._say = say
         self._interrupted = interrupted
         self._triage = Triage(work.options, work.records, store)
+        # by fingerprint: findings whose place another case may take; without cases, which would travel with each job
+        self._explained: dict[str, StoredFinding] = {}
+        for found in store.findings():
+            self._note(found)
         self._workers: dict[str, _Worker] = {}
         self._packs: dict[tuple[str, ...], bytes] = {}  # by trees
         self._refusal = ""
@@ -206,7 +213,8 @@ class DaskPool:
             subject = self._store.finding(job.fingerprint)
         elif isinstance(job, Retry):
             subject = self._store.doubt(job.doubt)
-        worker.future = self._submit(worker.address, remote.execute, self._work.name, job, subject)
+        explained = tuple(self._explained.values())
+        worker.future = self._submit(worker.address, remote.execute, self._work.name, job, subject, explained)
         worker.state, worker.job = _State.BUSY, job
 
     def _submit(self, address: str, function: Callable[..., object], *arguments: object) -> Any:
@@ -341,17 +349,31 @@ class DaskPool:
         new = [
             found.fingerprint for found, case_id, case in answer.found if self._store.add_finding(found, case_id, case)
         ]
+        for found, case_id, case in answer.others:
+            if self._store.finding(found.fingerprint).explained:  # another worker may have found one meanwhile
+                self._store.replace_case(found, case_id, case)
+                new.append(found.fingerprint)
         for fingerprint in new:
             outlasted(partial(self._triage.write, self._store.finding(fingerprint)), self._say)
         for write in answer.writes:
             write(self._store)
         if isinstance(job, Reduction):
             outlasted(partial(self._triage.write_with_notes, self._store.finding(job.fingerprint)), self._say)
+            self._note(self._store.finding(job.fingerprint))
+        for fingerprint in {found.fingerprint for found, *_ in answer.found} & self._explained.keys():
+            self._note(self._store.finding(fingerprint))
         if answer.errors:
             outlasted(partial(append, self._store.directory / ERRORS, answer.errors), self._say)
         for line in answer.lines:
             self._say(line)
         return self._localized(answer, new)
+
+    def _note(self, found: StoredFinding) -> None:
+        """Note whether another case may take the place of a finding's case, or that it did."""
+        self._explained.pop(found.finding.fingerprint, None)
+        if found.explained and found.count < EXAMPLES:
+            smallest = replace(found.least, case=_NO_CASE)
+            self._explained[found.finding.fingerprint] = replace(found, case=_NO_CASE, smallest=smallest)
 
     def _localized(self, answer: Answer, new: list[str]) -> Result:
         """Return a result with the findings that are new in the store, and with paths of this machine."""

@@ -14,7 +14,7 @@ import shutil
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -43,6 +43,7 @@ _TAKEN: Final = 60.0  # seconds since the last job within which another campaign
 _PARTS: Final = ("fuzz", "oracles")  # directories of the code that cases and verdicts depend on
 
 Subject = StoredFinding | StoredDoubt | None
+FoundCase = tuple[Finding, str, Case]  # with the case's name
 Write = Callable[[Store], object]
 
 
@@ -78,7 +79,8 @@ class Answer:
     """The result of a job, with everything that a local worker would have written."""
 
     result: Result
-    found: tuple[tuple[Finding, str, Case], ...]
+    found: tuple[FoundCase, ...]
+    others: tuple[FoundCase, ...]  # in place of the cases of explained findings
     writes: tuple[Write, ...]  # in their order, after the findings
     errors: str  # new text of the log of pgduel's own errors
     lines: tuple[str, ...]  # for the user
@@ -103,35 +105,44 @@ class Journal:
 
     directory: Path
     plan: Plan
-    found: list[tuple[Finding, str, Case]] = field(default_factory=list)
+    found: list[FoundCase] = field(default_factory=list)
+    others: list[FoundCase] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     _findings: dict[str, StoredFinding] = field(default_factory=dict)  # by fingerprint: all that were found here
+    _explained: dict[str, StoredFinding] = field(default_factory=dict)  # by fingerprint: those of the campaign
     _doubt: StoredDoubt | None = None
     _doubts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
 
-    def begin(self, subject: Subject) -> None:
-        """Forget the writes of the job before. `subject` is the finding or doubt of the next one."""
+    def begin(self, subject: Subject, explained: Sequence[StoredFinding] = ()) -> None:
+        """Forget the writes of the job before. `subject` is the finding or doubt of the next one.
+
+        `explained` are the campaign's findings with a case that is no evidence of a new bug.
+        """
         self.found.clear()
+        self.others.clear()
         self.writes.clear()
+        self._explained = {each.finding.fingerprint: each for each in explained}
         if isinstance(subject, StoredFinding):
             self._findings[subject.finding.fingerprint] = subject
         self._doubt = subject if isinstance(subject, StoredDoubt) else None
 
     def add_finding(self, finding: Finding, case_id: str, case: Case) -> bool:
-        """Keep a finding; return whether this process found it for the first time."""
+        """Keep a finding; return whether this process found it for the first time, and it is not explained."""
         self.found.append((finding, case_id, case))
-        if finding.fingerprint in self._findings:
+        if finding.fingerprint in self._findings or finding.fingerprint in self._explained:
             return False
         self._findings[finding.fingerprint] = StoredFinding(finding, case_id, case, 1, None, reduced=False)
         return True
 
     def finding(self, fingerprint: str) -> StoredFinding:
-        """Return a finding of this process, or the job's."""
-        return self._findings[fingerprint]
+        """Return an explained finding of the campaign, one of this process, or the job's."""
+        return self._explained.get(fingerprint) or self._findings[fingerprint]
 
     def replace_case(self, finding: Finding, case_id: str, case: Case) -> None:
         """Keep another case of a finding."""
-        self.writes.append(partial(Store.replace_case, finding=finding, case_id=case_id, case=case))
+        self.others.append((finding, case_id, case))
+        found = self._explained.pop(finding.fingerprint)
+        self._findings[finding.fingerprint] = StoredFinding(finding, case_id, case, found.count, None, reduced=False)
 
     def add_doubt(self, doubt: StoredDoubt) -> bool:
         """Keep a doubt, unless this process has found enough of its kind."""
@@ -198,9 +209,9 @@ class _Hosted:
             self._stack = stack.pop_all()
         self.used = time.monotonic()
 
-    def execute(self, job: Job, subject: Subject) -> Answer:
+    def execute(self, job: Job, subject: Subject, explained: Sequence[StoredFinding]) -> Answer:
         """Execute a job. Servers that went away are restarted; the answer tells whether all of them run."""
-        self._journal.begin(subject)
+        self._journal.begin(subject, explained)
         log = self._journal.directory / ERRORS
         log.unlink(missing_ok=True)
         before = server_cpu(self._arms)
@@ -217,6 +228,7 @@ class _Hosted:
         return Answer(
             result,
             tuple(self._journal.found),
+            tuple(self._journal.others),
             tuple(self._journal.writes),
             log.read_text() if log.exists() else "",
             tuple(lines),
@@ -319,7 +331,7 @@ class Host:
             if self._hosted is not None:
                 self._watch()
 
-    def execute(self, name: str, job: Job, subject: Subject) -> Answer | None:
+    def execute(self, name: str, job: Job, subject: Subject, explained: Sequence[StoredFinding] = ()) -> Answer | None:
         """Execute a job of a prepared campaign; return None if this process is not prepared for it.
 
         After an exception, or if its servers do not start again, it is not.
@@ -328,7 +340,7 @@ class Host:
             if self._hosted is None or self._hosted.work.name != name:
                 return None
             try:
-                answer = self._hosted.execute(job, subject)
+                answer = self._hosted.execute(job, subject, explained)
             except BaseException:
                 self._close()
                 raise
@@ -364,9 +376,9 @@ def prepare(work: RemoteWork, pack: bytes | None = None) -> Preparation:
     return _HOST.prepare(work, pack)
 
 
-def execute(name: str, job: Job, subject: Subject) -> Answer | None:
+def execute(name: str, job: Job, subject: Subject, explained: Sequence[StoredFinding]) -> Answer | None:
     """Execute a job in this process."""
-    return _HOST.execute(name, job, subject)
+    return _HOST.execute(name, job, subject, explained)
 
 
 def stop(name: str) -> None:

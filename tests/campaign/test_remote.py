@@ -21,6 +21,8 @@ from fuzz.servers.build import Build
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.series import Series
 from fuzz.sources.source import UserInput
+from fuzz.triage.findings import StoredFinding
+from fuzz.triage.interestingness import ReducedCase
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 from oracles.model.oracle import Unstable
@@ -52,6 +54,24 @@ def test_a_journal_keeps_the_writes_of_one_job(tmp_path: Path) -> None:
         assert store.doubts() == tuple(doubt(number) for number in range(KEPT))
     journal.begin(doubt(3))
     assert (journal.found, journal.writes, journal.doubt("")) == ([], [], doubt(3))
+
+
+def test_another_case_takes_the_place_of_that_of_an_explained_finding(tmp_path: Path) -> None:
+    """The campaign's findings come with each job, because other processes reduce and blame them."""
+    journal = Journal(tmp_path, PLAN)
+    assert journal.add_finding(FINDING, "1/test/0", CASE)
+    explained = StoredFinding(
+        FINDING, "1/test/0", CASE, 1, None, reduced=True, smallest=ReducedCase(CASE, FINDING, 0, 20)
+    )
+    journal.begin(None, (explained,))
+    assert not journal.add_finding(FINDING, "1/test/1", CASE)
+    assert journal.finding(FINDING.fingerprint).explained
+    journal.replace_case(FINDING, "1/test/1", CASE)
+    assert (journal.others, journal.writes) == ([(FINDING, "1/test/1", CASE)], [])
+    replaced = journal.finding(FINDING.fingerprint)
+    assert (replaced.explained, replaced.case_id) == (False, "1/test/1")
+    journal.begin(None)
+    assert not journal.finding(FINDING.fingerprint).explained
 
 
 @pytest.mark.parametrize(
