@@ -48,6 +48,13 @@ def test_an_internal_error_of_a_shared_run_is_a_case_with_all_variants() -> None
     assert [step.sql for step in executed.all_steps] == ["SELECT 1", "SELECT 2.0 -- two", "SELECT 3"]
 
 
+def test_replaced_queries_may_have_syntax_of_a_patch() -> None:
+    run = replace(OTHER, instead=((0, "SET a = 'b';SELECT * FROM GRAPH_TABLE (g MATCH (v) COLUMNS (v.x));RESET a"),))
+    executed, _ = as_executed(CASE, found(), {PLAIN: WELL, run: CRASHED})
+    texts = ["SET a = 'b'", "SELECT * FROM GRAPH_TABLE (g MATCH (v) COLUMNS (v.x))", "RESET a", "SELECT 2"]
+    assert [step.sql for step in executed.all_steps] == texts
+
+
 def test_a_crash_of_explain_is_a_case_that_explains() -> None:
     explained = Run("patched", CASE.modes, explain=True)
     executed, finding = as_executed(CASE, found(), {PLAIN: WELL, explained: CRASHED})
