@@ -25,7 +25,7 @@ from oracles.sql.reading import Reader
 CACHED: Final = 64  # cases
 _INDIRECT: Final = re.compile(
     r"CREATE\s+CAST|\b(AGGREGATE|DEFERR\w+|DOMAIN|FOREIGN|FUNCTION|NEXTVAL|OPERATOR|POLICY|PROCEDURE|REFERENCES|RENAME"
-    r"|RULE|SEQUENCE|TRIGGER)\b|\bDO\b.*\b(ATTACH|INHERIT)\b",
+    r"|RULE|SEQUENCE|TRIGGER)\b|\bDO\b.*\b(ATTACH|INHERIT)\b|\bINCLUDING\s+(ALL|DEFAULTS)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _CHANGES: Final = (ast.DeleteStmt, ast.InsertStmt, ast.MergeStmt, ast.UpdateStmt)

@@ -95,6 +95,7 @@ def test_nothing_is_compared_after_a_statement_with_unknown_effects(sql: str) ->
         "ALTER TABLE u ADD FOREIGN KEY (x) REFERENCES t (x)",
         "CREATE RULE r AS ON INSERT TO t DO ALSO DELETE FROM u",
         "CREATE SEQUENCE s",
+        "CREATE TABLE c (LIKE u INCLUDING DEFAULTS)",  # shares the sequence of u
         "ALTER TABLE t RENAME TO z",
         "ALTER TABLE t ADD UNIQUE (x) DEFERRABLE INITIALLY DEFERRED",
         "DO $$BEGIN EXECUTE 'ALTER TABLE t INHERIT u'; END$$",
