@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -34,6 +34,7 @@ from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.base import Base
 from fuzz.servers.flavor import FLAVORS
 from fuzz.servers.series import series_from_files
+from fuzz.triage.findings import StoredFinding
 from fuzz.triage.triage import DIRECTORY as REPRODUCERS
 from tests.cli.command import addresses_of
 from tests.injected_bugs.injected_bug import bug_of, sound_patches
@@ -169,8 +170,8 @@ def test_what_a_worker_found_is_stored_although_it_cannot_continue(
 ) -> None:
     """The disk of each worker is full at the end of its first job with a finding."""
 
-    def execute_on_full_disk(name: str, job: Job, subject: Subject) -> Answer:
-        answer = remote.execute(name, job, subject)  # in the worker, where it is the original
+    def execute_on_full_disk(name: str, job: Job, subject: Subject, explained: Sequence[StoredFinding]) -> Answer:
+        answer = remote.execute(name, job, subject, explained)  # in the worker, where it is the original
         assert answer is not None
         assert isinstance(answer.result, RangeResult)
         fatal = "cannot write errors.log (disk full)" if answer.found else None
@@ -193,8 +194,8 @@ def test_reproducers_and_the_log_of_errors_wait_for_room_on_a_full_disk(
 ) -> None:
     """Each job has an error. There is room again after each failure, and no more when one file is written."""
 
-    def execute_with_error(name: str, job: Job, subject: Subject) -> Answer:
-        answer = remote.execute(name, job, subject)  # in the worker, where it is the original
+    def execute_with_error(name: str, job: Job, subject: Subject, explained: Sequence[StoredFinding]) -> Answer:
+        answer = remote.execute(name, job, subject, explained)  # in the worker, where it is the original
         assert answer is not None
         return replace(answer, errors=f"error in {job}\n")
 
