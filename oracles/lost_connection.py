@@ -9,7 +9,7 @@ Crashes are judged by the oracle `crash`.
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from oracles.crash import crash_report
+from oracles.crash import crash_origin, crash_report
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.pairwise import REPETITIONS, Pair, Pairwise
 from oracles.framework.verdicts import outcomes_doubt
@@ -57,7 +57,8 @@ class _SessionPair(Pair):
 
     def _symptom(self, step: int) -> str:
         _, theirs = map(self._seen, self._runs())
-        return f"connection lost: {theirs.steps[step].sqlstate or theirs.crash or 'without a message'}"
+        killed = crash_origin(theirs.crash) if theirs.crash else "without a message"
+        return f"connection lost: {theirs.steps[step].sqlstate or killed}"
 
     def _finding(self, step: int) -> Finding:
         ours, theirs = map(self._seen, self._runs())

@@ -13,7 +13,8 @@ CASE = case(query(), query(), query())
 SOUND = seen(ok("1"), ok("2"), ok("3"))
 FATAL = Observation(Outcome.LOST, "53200", messages=(Message("FATAL", "53200", "out of memory"),))
 GONE = replace(seen(ok("1"), FATAL, SKIPPED), residue=None)
-KILLED = replace(seen(ok("1"), LOST, SKIPPED), residue=None, crash="server process was terminated by signal 9: Killed")
+BY_SIGNAL = "LOG:  server process (PID 7) was terminated by signal 9: Killed"
+KILLED = replace(seen(ok("1"), LOST, SKIPPED), residue=None, crash=BY_SIGNAL)
 
 
 def duel(suspect: CaseObservation, again: CaseObservation | None = None) -> tuple[Verdict, ...]:
@@ -30,6 +31,11 @@ def test_a_session_that_ends_each_time_is_a_finding_with_the_message(lost: CaseO
     found = finding(duel(lost))
     assert (found.arms, found.step) == (("master", "patched"), 1)
     assert message in found.actual
+
+
+def test_kills_of_different_processes_are_one_finding() -> None:
+    other = replace(KILLED, crash=BY_SIGNAL.replace("PID 7", "PID 123"))
+    assert finding(duel(KILLED)).origin == finding(duel(other)).origin == "connection lost: killed by SIGKILL"
 
 
 def test_a_session_that_ends_once_is_inconclusive() -> None:
