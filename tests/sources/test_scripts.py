@@ -80,6 +80,7 @@ def test_rows_that_depend_on_the_server_are_not_returned(sql: str) -> None:
         "INSERT INTO t SELECT relname FROM pg_class",
         "CREATE VIEW v AS SELECT * FROM pg_class",
         "EXPLAIN UPDATE t SET a = 1",
+        "EXPLAIN WITH d AS (DELETE FROM t RETURNING a) SELECT a FROM d",
         "COPY t FROM PROGRAM 'ls'",
         "COPY t TO '/tmp/x'",
         "COPY t FROM '/tmp/x'",

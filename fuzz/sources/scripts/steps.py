@@ -107,10 +107,10 @@ class StepConverter:
         return self._query(sql, tree, facts)
 
     def _explained(self, tree: Any) -> Step | None:
-        """Return the explained statement as a step if EXPLAIN would run it, or if it is a SELECT. Plans may differ."""
+        """Return the explained statement as a step if EXPLAIN would run it, or if it only reads. Plans may differ."""
         runs = any(option.defname == "analyze" for option in tree.options or ())
         known = isinstance(tree.query, (*_WITH_QUERIES, ast.ExecuteStmt))
-        if not known or not (runs or isinstance(tree.query, ast.SelectStmt)):
+        if not known or not (runs or only_reads(tree.query)):
             return None
         return self._step(Sent(sql_of(tree.query), None, 0), tree.query)
 
