@@ -156,6 +156,10 @@ class Leak(Oracle):
         suspects = {verdict.arms[1] for verdict in found if isinstance(verdict, Finding)}
         return (*found, *(self._clean(case, arm, observations) for arm in judged_arms(arms) if arm not in suspects))
 
+    def origins(self, seen: CaseObservation) -> Iterator[str]:
+        """Yield the origins of the server's own warnings to the client. Runs that share a session share its log."""
+        return (origin for origin, *_ in _reported(replace(seen, log=(), remote=())))
+
     def _clean(self, case: Case, arm: str, observations: Observations) -> Agree | Inconclusive:
         seen = [observations[run] for run in self.runs(case, (arm,))]
         if any(observed.residue is None for observed in seen):

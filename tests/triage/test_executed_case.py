@@ -6,11 +6,12 @@ from fuzz.execution.session import EXPLAIN, PLAN
 from fuzz.triage.triage import as_executed
 from oracles.crash import Crash
 from oracles.internal_error import InternalError, origin_of
+from oracles.leak import Leak
 from oracles.model.case import Kind
 from oracles.model.finding import Finding
 from oracles.model.mode import Mode, Protocol
 from oracles.model.observation import Run
-from tests.oracles.observed import LOST, case, error, ok, query, seen
+from tests.oracles.observed import LOST, case, error, ok, query, seen, warning
 from tests.oracles.test_crash import ASSERTION
 
 CASE = case(query("SELECT 1"), query("SELECT 2"), modes=(Mode("own"),))
@@ -80,6 +81,14 @@ def test_explain_keeps_the_kind_of_planning_and_parameters() -> None:
         assert tuple(texts[:3]) == explained
         assert PLAN + second in texts[3:]
         assert not any(step.params for step in executed.all_steps)
+
+
+def test_a_leak_in_a_run_with_other_queries_is_a_case_with_these() -> None:
+    leak = ok("2", messages=(warning("resource was not closed: TupleDesc 0x1 (16384,-1)"),))
+    origin = next(iter(Leak().origins(seen(leak))))
+    executed, _ = as_executed(CASE, found(Leak.name, origin), {PLAIN: WELL, OTHER: seen(ok("1"), leak)})
+    assert executed.all_steps[-1].sql == "SELECT 2.0"
+    assert executed.modes == OTHER.modes
 
 
 def test_a_crash_of_the_case_itself_is_the_case() -> None:
