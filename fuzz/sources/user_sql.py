@@ -29,12 +29,12 @@ from fuzz.generators.generator import Scale
 from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_quick
 from fuzz.sources.determinism.catalog import Catalog
 from fuzz.sources.determinism.repair import repair
-from fuzz.sources.scripts.facts import only_reads
 from fuzz.sources.scripts.psql import Sent, read_script
 from fuzz.sources.scripts.steps import StepConverter
 from fuzz.sources.source import LostServer, Source, UserInput
 from oracles.model.case import Case, Kind, Step
 from oracles.sql.building import sql_of, trees
+from oracles.sql.determinism import only_reads
 from oracles.sql.parsing import parse_statements
 
 _JOINS: Final = (JoinType.JOIN_INNER, JoinType.JOIN_LEFT, JoinType.JOIN_RIGHT, JoinType.JOIN_FULL)

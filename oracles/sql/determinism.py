@@ -71,6 +71,11 @@ def is_deterministic(statement: Any) -> bool:
     return _search(statement, _Doubts())
 
 
+def only_reads(statement: Any) -> bool:
+    """Return whether a statement is a query without changes in WITH or INTO, which may run any number of times."""
+    return isinstance(statement, ast.SelectStmt) and _search(statement, _Changes())
+
+
 def calls(expression: Any, names: Collection[str]) -> bool:
     """Return whether the expression itself, not a subquery in it, calls one of these functions."""
     return not _search(expression, _Calls(names))
@@ -117,6 +122,12 @@ class _Parameters(Reader):
         raise _Found
 
 
+class _Changes(Reader):
+    def visit(self, _ancestors: Any, node: Any) -> None:
+        if isinstance(node, _CHANGING):
+            raise _Found
+
+
 class _Doubts(Reader):
     def visit(self, _ancestors: Any, node: Any) -> None:
         if isinstance(node, _DOUBTFUL):
@@ -158,7 +169,8 @@ class _Doubts(Reader):
             raise _Found
 
 
+_CHANGING: Final = (ast.DeleteStmt, ast.InsertStmt, ast.IntoClause, ast.MergeStmt, ast.UpdateStmt)
 _DOUBTFUL: Final = (
-    *(ast.DeleteStmt, ast.InsertStmt, ast.IntoClause, ast.LockingClause, ast.MergeStmt, ast.UpdateStmt),
+    *(*_CHANGING, ast.LockingClause),
     *(ast.JsonArrayAgg, ast.JsonArrayQueryConstructor, ast.JsonObjectAgg, ast.SQLValueFunction),
 )

@@ -101,3 +101,17 @@ def test_conditions_of_pivot_rows_may_be_literals(executor: Executor, arms: tupl
     case = Case("by_hand", SCENE, steps, samples=(PIVOTED.name,))
     judged = judge_case(executor, assignments((Pqs(),), arms), case)
     assert [verdict for _, verdict in judged.verdicts] == [Agree(1)]
+
+
+def test_queries_that_change_data_are_executed_in_each_variant(executor: Executor, arms: tuple[Arm, ...]) -> None:
+    """Scripts to replay have such queries. Without them, later ones would read other rows."""
+    scene = (
+        Step("CREATE TABLE log (n int)"),
+        Step("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'INSERT INTO log VALUES (1) RETURNING n'"),
+        Step("CREATE VIEW v AS SELECT f() AS n"),
+    )
+    changes = ("SELECT n FROM v", "WITH w AS (INSERT INTO log VALUES (2) RETURNING n) SELECT n FROM w")
+    steps = tuple(Step(sql, Kind.QUERY) for sql in (*changes, "SELECT n FROM log WHERE n > 0"))
+    case = Case("by_hand", scene, steps, samples=CASE.samples)
+    judged = judge_case(executor, assignments(LOGIC, arms), case)
+    assert {type(verdict) for _, verdict in judged.verdicts} == {Agree, NotApplicable}

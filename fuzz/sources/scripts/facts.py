@@ -86,26 +86,6 @@ def _call(node: Any) -> Call:
     return Call(str(node.funcname[-1].sval), len(node.args or ()))
 
 
-def only_reads(statement: Any) -> bool:
-    """Return whether a statement is a query that changes nothing, and so may run any number of times."""
-    changes = _Changes()
-    changes(statement)
-    return isinstance(statement, ast.SelectStmt) and not changes.found
-
-
-class _Changes(Reader):
-    """A visitor that finds changes of data: SELECT has them in WITH and INTO."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found = False
-
-    def visit_InsertStmt(self, _ancestors: Any, _node: Any) -> None:
-        self.found = True
-
-    visit_DeleteStmt = visit_IntoClause = visit_MergeStmt = visit_UpdateStmt = visit_InsertStmt
-
-
 def changed_by(statement: Any) -> frozenset[str]:
     """Return the names of objects that a statement creates or changes, if later statements may need them."""
     names = {_last(getattr(statement, field, None)) for field in _MAKES.get(type(statement), ())}

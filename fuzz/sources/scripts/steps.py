@@ -16,11 +16,12 @@ from pglast.parser import ParseError
 
 from fuzz.sources.determinism.catalog import Catalog
 from fuzz.sources.determinism.repair import repair
-from fuzz.sources.scripts.facts import Facts, changed_by, facts_of, only_reads
+from fuzz.sources.scripts.facts import Facts, changed_by, facts_of
 from fuzz.sources.scripts.psql import Sent, tokens
 from fuzz.sources.scripts.roles import about_roles
 from oracles.model.case import Kind, Step
 from oracles.sql.building import sql_of
+from oracles.sql.determinism import only_reads
 from oracles.sql.parsing import parse_statements
 
 _WITH_QUERIES: Final = (
