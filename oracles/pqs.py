@@ -68,9 +68,8 @@ class Pivots:
         constants = ", ".join(
             f"(SELECT ({row}::{table}).*) AS {alias}" for row, (table, alias) in zip(rows, self.tables, strict=True)
         )
-        values = ", ".join(
-            f"({condition})::bool" for condition in self.conditions
-        )  # a literal such as 'yes' has no type
+        # A literal such as 'yes' has no type by itself.
+        values = ", ".join(f"({condition})::bool" for condition in self.conditions)
         return f"SELECT {values} FROM {constants}"
 
     def rectified(self, rows: Sequence[str], truths: Sequence[str]) -> str:

@@ -4,10 +4,13 @@ The figures are those of EXPLAIN (ANALYZE, BUFFERS, SETTINGS): exact, of a singl
 They are compared if both arms executed the same plan over the same rows.
 
 **Peak memory.** A node may use work_mem * hash_mem_multiplier (get_hash_memory_limit). A Parallel Hash may use as much
-for each participant if it has a single batch (ExecChooseHashTableSize). There are six legal kinds of excess:
+for each participant if it has a single batch (ExecChooseHashTableSize). There are seven legal kinds of excess:
 
 - The tuples of one key cannot be split, so the server stops adding batches (ExecHashIncreaseNumBatches). That happens
   on the reference, too, so its peak is allowed if it is above the limit.
+- Hash values determine the batch of that key. The first batch is always in memory, another one only if there are tuples
+  to join it with (ExecHashJoinNewBatch). So if a table has several batches, the excess must occur again under 14 salts,
+  as for temporary files below (723/outer_joins/148: 157 kB in the first batch; the reference has not read that one).
 - Buckets, if the reference does not count its own. A run with a table of one tuple shows whether it does. PostgreSQL
   counts those of the first batch only (MultiExecPrivateHash), and no figure shows that. So half a pointer for each
   tuple of a table with several batches is inconclusive.
@@ -164,7 +167,7 @@ class _MemoryPair(Pair):
             return Unstable(f"{excess.figure}: {refutation}", excess.step, texts)
         if doubt := self._doubt(excess):
             return Inconclusive(doubt, excess.step, texts)
-        if not all(self._exceeds(excess, *salted_pair) for salted_pair in self._salted_pairs(excess)):
+        if not all(self._recurs(excess, *salted_pair) for salted_pair in self._salted_pairs(excess)):
             return Unstable(f"{excess.figure}: not with other tuples in each batch", excess.step, texts)
         plan = dict(plans(self._seen(self.suspect)))[excess.step]
         return Finding(
@@ -251,6 +254,12 @@ class _MemoryPair(Pair):
         """Return whether only joins that need more batches for their buckets write more."""
         return not self._exceeds(excess, Variation(), Variation())
 
+    def _recurs(self, excess: Excess, ours: Variation, theirs: Variation) -> bool:
+        """Return whether the excess occurs in these runs, too."""
+        if excess.figure == WRITTEN:
+            return self._exceeds(excess, ours, theirs)
+        return excess in self._excesses(ours, theirs)
+
     def _exceeds(self, excess: Excess, ours: Variation, theirs: Variation) -> bool:
         """Return whether the suspect writes more in these runs, without joins that need more batches."""
         seen = self._seen(self.reference, ours), self._seen(self.suspect, theirs)
@@ -273,10 +282,11 @@ class _MemoryPair(Pair):
         return not joins_short_of_memory(before, after)
 
     def _salted_pairs(self, excess: Excess) -> Iterator[tuple[Variation, Variation]]:
-        """Yield the variations of the reference and the suspect that confirm an excess of written blocks."""
-        if excess.figure != WRITTEN:
+        """Yield the variations of the reference and the suspect in which the batches of a table have other tuples."""
+        if excess.figure != WRITTEN and not splits(dict(plans(self._seen(self.suspect)))[excess.step], excess.path):
             return
-        memory = self._with_more_memory() if self._is_settled(excess) else (Variation(),)
+        settled = excess.figure == WRITTEN and self._is_settled(excess)
+        memory = self._with_more_memory() if settled else (Variation(),)
         for salt, more in zip(_SALTS, cycle(memory), strict=False):
             yield Variation((salted(salt),)), Variation((*more.modes, salted(salt)), more.instead)
 
@@ -353,7 +363,7 @@ class _MemoryPair(Pair):
                 if self.missing(runs):
                     yield from runs
                     break
-                if not self._exceeds(excess, ours, theirs):
+                if not self._recurs(excess, ours, theirs):
                     break
 
     def _run(self, arm: str, variation: Variation) -> Run:

@@ -117,6 +117,23 @@ def test_other_tuples_in_batches_are_no_finding(executor: Executor) -> None:
     assert Unstable(f"{WRITTEN}: not with other tuples in each batch") in doubts
 
 
+def test_one_key_in_the_first_batch_of_one_server_is_no_finding(executor: Executor) -> None:
+    scene = (
+        "CREATE TABLE hot AS SELECT 0 AS k, md5(g::text) || md5(g::text) AS t FROM generate_series(1, 1000) AS g",
+        "CREATE TABLE sought AS SELECT 1000 AS k, 'x' AS t",
+        "ANALYZE hot, sought",
+    )
+    # The batch of all tuples depends on the key. It is read only if it is the first one, or that of the sought row.
+    text = "SELECT count(*) FROM sought AS s WHERE EXISTS (SELECT FROM hot WHERE hot.k + {} = s.k AND t <> s.t)"
+    queries = tuple(Step(text.format(key), Kind.QUERY) for key in range(4))
+    case = Case("hot", tuple(map(Step, scene)), queries, (HASH_ONLY, SMALL), samples=(EXPLAINED.name,))
+    verdicts = [verdict for _, verdict in judge_case(executor, assigned((Memory(),), NAMES), case).verdicts]
+    doubts = [verdict for verdict in verdicts if isinstance(verdict, Unstable)]
+    assert {doubt.reason for doubt in doubts} == {"Peak Memory Usage of Hash: not with other tuples in each batch"}
+    assert all("reference: 0 kB" in doubt.sides[0] for doubt in doubts)
+    assert not any(isinstance(verdict, Finding) for verdict in verdicts)
+
+
 # The tuples of one key, which fit into the memory without their buckets. Fewer are expected, of different keys. With
 # this key they stay in the first batch.
 ONE_KEY = (
