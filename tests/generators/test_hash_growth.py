@@ -129,6 +129,14 @@ def test_the_first_rows_of_some_sources_have_one_key(scenes: str, steps: list[St
     assert sum("way.first_key" in step.tags for step in steps) > len(steps) / 200
 
 
+def test_results_of_joins_are_stored_as_a_whole(scenes: str, steps: list[Step]) -> None:
+    """Otherwise arms would store other rows, as these arrive batch by batch."""
+    stored = re.findall(r"CREATE TABLE stored AS .* AS a ([A-Z ]+) s1 AS b ON a.k1 = b.k1(.*)", scenes)
+    assert {join for join, _ in stored} == {"JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"}
+    assert {limit for _, limit in stored} == {"", " LIMIT 1000000"}
+    assert sum("way.stored_join" in step.tags for step in steps) > len(steps) / 200
+
+
 @pytest.mark.parametrize("filter_", ["shared", "late"])
 def test_some_filters_are_planned_for_far_more_rows(steps: list[Step], filter_: str) -> None:
     assert sum(f"way.{filter_}_filter" in step.tags for step in steps) > len(steps) / 200

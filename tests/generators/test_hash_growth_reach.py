@@ -55,6 +55,7 @@ class TestReach(Reach):
                 "parameter",
                 "shared_filter",
                 "late_filter",
+                "stored_join",
             )
         ),
         *(f"skew.{skew}+multi_batch" for skew in ("unique", "repeated", "single", "unsplittable")),

@@ -56,11 +56,12 @@ _TABLES = (
     "SET enable_nestloop = off",
     "SET hash_mem_multiplier = 1",
 )
-# Each row of s1 has one partner, so all of these have equal rows. LIMIT keeps all rows, and it is one more node above
-# the hash join, as the aggregate of some queries.
+# Each row of s1 has one partner, so all of these have equal rows.
 _STORED = "CREATE TABLE stored AS SELECT b.k1, b.i1, b.w1, a.i1 AS i2 FROM s2 AS a {join} s1 AS b ON a.k1 = b.k1{limit}"
 _STORED_JOINS = Weighted((50, "JOIN"), (20, "LEFT JOIN"), (15, "RIGHT JOIN"), (15, "FULL JOIN"))
-_LIMITS = ("", " LIMIT 1000000")
+# A node above the hash join, so that it has the number of those below an aggregate. All rows are kept.
+_LIMIT = " LIMIT 1000000"
+_SERIAL = "SET max_parallel_workers_per_gather = 0"  # nor is there a Gather above
 _FUNCTION = (
     "CREATE FUNCTION few_stored() RETURNS SETOF stored LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 20"
     " AS $$BEGIN RETURN QUERY SELECT * FROM stored; END$$"
@@ -75,12 +76,13 @@ _HASHED = Weighted(
 _COUNTED = "SELECT count(*), sum(length(b.w1)) FROM s3 AS a {join} {hashed} AS b ON a.k1 = b.k1"
 _RETURNED = "SELECT a.i1, b.i1, left(b.w1, 4) FROM s3 AS a {join} {hashed} AS b ON a.k1 = b.k1"
 _JOINS = Weighted((55, "JOIN"), (25, "LEFT JOIN"), (10, "RIGHT JOIN"), (10, "FULL JOIN"))
-_FEW = ("JOIN", "LEFT JOIN")  # return few rows
+_JOINS_OF_FEW = Weighted((70, "JOIN"), (30, "LEFT JOIN"))  # return few rows
 
 
 def stored_join_case(rng: random.Random, scale: Scale, generator: str) -> Case:
     """Return a case of joins on the stored result of a hash join with several batches."""
     type_, copies, memory = pick(rng, tuple(_FIRST_BYTES)), _COPIES.pick(rng), _MEMORY.pick(rng)
+    counted = chance(rng, 50)
     batches, expected = _FIRST_BATCHES.pick(rng)
     size = memory * 1024 * batches * between(rng, *_FILL) // 100
     times = max(1, (size // between(rng, *_ROWS) - _OVERHEAD) // _MD5 + 1)
@@ -97,21 +99,23 @@ def stored_join_case(rng: random.Random, scale: Scale, generator: str) -> Case:
         "probes": between(rng, *_PROBES),
         "claimed": _FIRST_MEMORY * 1024 // 100 * between(rng, *expected) // _FIRST_BYTES[type_],
         "join": _STORED_JOINS.pick(rng),
-        "limit": pick(rng, _LIMITS),
+        "limit": _LIMIT if counted else "",
     }
     analyze = ("ANALYZE stored",) if chance(rng, 50) else ()
-    first = (*_TABLES, f"SET work_mem = '{_FIRST_MEMORY}kB'", _STORED, *analyze, _FUNCTION)
+    serial = (_SERIAL,) if chance(rng, 60) else ()
+    first = (*_TABLES, *serial, f"SET work_mem = '{_FIRST_MEMORY}kB'", _STORED, *analyze, _FUNCTION)
     scene = (*(sql.format(**places) for sql in first), f"SET work_mem = '{memory}kB'")
     begin(rng, Stream.ACTION)
-    steps = [_query(rng, rows)]
+    steps = [_query(rng, rows, counted=counted)]
     while another(rng, len(steps), max(1, scale.queries // 8)):
-        steps.append(_query(rng, rows))
+        steps.append(_query(rng, rows, counted=counted))
     return Case(generator, tuple(map(Step, scene)), tuple(steps), samples=(EXPLAINED.name,))
 
 
-def _query(rng: random.Random, rows: int) -> Step:
-    join = _JOINS.pick(rng)
+def _query(rng: random.Random, rows: int, *, counted: bool) -> Step:
+    """Return a query of the stored table, mostly with as many plan nodes above its hash join as that one had."""
+    query = _COUNTED if counted == chance(rng, 80) else _RETURNED
+    join = (_JOINS if query is _COUNTED else _JOINS_OF_FEW).pick(rng)
     expected, hashed = _HASHED.pick(rng)
-    query = _RETURNED if join in _FEW and chance(rng, 50) else _COUNTED
     sql = query.format(join=join, hashed=hashed.format(rows=rows))
     return Step(sql, Kind.QUERY, tags=("way.stored_join", f"expected.{expected}"))
