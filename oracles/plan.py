@@ -2,11 +2,15 @@
 
 Queries are planned but not executed, in a sample of the cases.
 
-The inputs of planning are equal by construction: only the case itself analyzes tables, and ANALYZE reads all rows of
+Most inputs of planning are equal by construction: only the case itself analyzes tables, and ANALYZE reads all rows of
 small tables. In inheritance trees it reads each child's share of 30,000 rows (acquire_inherited_sample_rows), which is
 a random sample if more than about 130 children have rows. So each arm plans several times. All plans of the reference
 must be equal, and each plan of the suspect must differ from them. By chance alone, that happens in 1 of 16,000 cases
 with a difference.
+
+The sizes of tables are inputs, too. A transaction in another database, such as that of another worker, may keep a
+server from removing dead rows (GetSnapshotData, heap_page_prune_opt), so that the next rows need another page. If
+tables have other sizes after the case, the difference is inconclusive (723/writing_ctes/239).
 
 A finding names the first node that differs. The properties of nodes (all but their figures) are compared from the top,
 because the nodes below a node of another type have another purpose. Figures are compared from the bottom, because a
@@ -26,7 +30,7 @@ from oracles.framework.shared_runs import PLANNED, planned_run, planned_runs, pl
 from oracles.model.case import Case
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
 from oracles.model.observation import CaseObservation, Run
-from oracles.model.oracle import Agree, Canary, More, Sample, Unstable, Verdict
+from oracles.model.oracle import Agree, Canary, Inconclusive, More, Sample, Unstable, Verdict
 
 _FIGURES: Final = ("Startup Cost", "Total Cost", "Plan Rows", "Plan Width")
 _TEMPORARY: Final = re.compile(r"\bpg_temp_\d+\b")  # the number is the backend's, not the plan's
@@ -130,13 +134,15 @@ class _PlanPair(Pair):
         plan = dict(plans(self._seen(arm, repetition))).get(step, {}).get("Plan")
         return plan and _without_groups(plan, {feature.group for feature in self.features})
 
-    def _verdict(self, step: int, unstable: set[int]) -> Finding | Unstable:
+    def _verdict(self, step: int, unstable: set[int]) -> Finding | Unstable | Inconclusive:
         found = self._difference(step, self.reference, self.suspect)
         assert found is not None
         where = " > ".join(found.path)
         sides = _properties_text(where, found.ours), _properties_text(where, found.theirs)
         if step in unstable:
             return Unstable("plans: not in all runs", step, sides)
+        if self._seen(self.reference).sizes != self._seen(self.suspect).sizes:
+            return Inconclusive("tables have other sizes", step, sides)
         return Finding(
             oracle=Plan.name,
             arms=(self.reference, self.suspect),

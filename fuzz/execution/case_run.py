@@ -213,6 +213,7 @@ class CaseRun:
             "flush": messages.query(residue.FLUSH) if repeated else b"",
             "called": messages.query(residue.CALLED) if repeated else b"",
             "counters": messages.query(residue.COUNTERS) if self._run.explain else b"",
+            "sizes": messages.query(residue.SIZES) if self._run.plannings else b"",
             "digests": messages.query(residue.DIGESTS),
             "types": self._types_query(),
             "roles": self._drop_roles,
@@ -242,6 +243,7 @@ class CaseRun:
             digests=residue.pairs(answers["digests"]),
             digested=not _error(answers["digests"]),
             reach=residue.counters(answers["counters"]) if "counters" in answers else {},
+            sizes=residue.pairs(answers["sizes"]) if "sizes" in answers else (),
         )
 
     def _require(self, reply: Reply, what: str) -> None:

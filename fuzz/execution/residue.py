@@ -31,6 +31,9 @@ CALLED: Final = """
 SELECT oid::regprocedure FROM pg_proc
 WHERE pronamespace = to_regnamespace('duel') AND pg_stat_get_function_calls(oid) > 0 ORDER BY 1"""
 COUNTERS: Final = "SHOW pgduel_probe.counters"
+# Names may have the number of a session. 16384 is FirstNormalObjectId.
+SIZES: Final = """
+SELECT relkind, pg_relation_size(oid) FROM pg_class WHERE oid >= 16384 AND relkind IN ('i', 'm', 'r') ORDER BY 1, 2"""
 
 # Pinned buffers are listed only if there are any, because the summary is a hundred times cheaper than the list.
 _LEFT_OUTSIDE = """

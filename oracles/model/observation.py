@@ -114,6 +114,7 @@ class CaseObservation:
     reach: Mapping[str, int] = field(default_factory=dict)  # counters of executed branches, read inside the server
     # settings of optional modes that the arm lacks; it ran without them, or skipped the run
     lacking: tuple[str, ...] = ()
+    sizes: tuple[tuple[str, str], ...] = ()  # (relkind, bytes) of all tables and indexes after a planned run
     digested: bool = True  # False: the query for `digests` failed
     # errors of the statements with which pgduel ends a case: rollback, resets, query for `digests`, DROP
     closing: tuple[Message, ...] = ()
