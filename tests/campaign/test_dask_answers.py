@@ -1,4 +1,4 @@
-"""Tests of what a Dask pool sends to its workers and writes to the store, with answers made by hand."""
+"""Tests of a Dask pool with hand-made answers of its worker: jobs that it sends, and findings that it stores."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -65,12 +65,6 @@ def _arm(stack: ExitStack, base: Base, name: str) -> Arm:
     return Arm(name, build, stack.enter_context(Cluster(build, name)), trees)
 
 
-@pytest.fixture(scope="module")
-def executor(arms: tuple[Arm, ...]) -> Iterator[Executor]:
-    with Executor(arms) as executor:
-        yield executor
-
-
 def test_tuples_of_several_kilobytes_are_no_finding(executor: Executor) -> None:
     master, patched = executor.observe(CASE, explained_runs(CASE, NAMES)).values()
     peaks = [

@@ -9,10 +9,8 @@ import pytest
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import judge_case
 from fuzz.servers.arm import Arm
-from fuzz.servers.base import Base
-from fuzz.servers.build import ensure_build
+from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
-from fuzz.servers.flavor import FLAVORS
 from oracles.framework.shared_runs import PLANNED
 from oracles.model.case import Case, Kind, Step
 from oracles.model.oracle import Agree, Inconclusive, Verdict
@@ -33,16 +31,9 @@ CASE = Case("by_hand", tuple(map(Step, SCENE)), STEPS, samples=(PLANNED.name,))
 
 
 @pytest.fixture(scope="module")
-def arms(base: Base) -> Iterator[tuple[Arm, ...]]:
-    build = ensure_build(base.tree, FLAVORS["assert"], print)
+def arms(build: Build) -> Iterator[tuple[Arm, ...]]:
     with ExitStack() as stack:
-        yield tuple(Arm(name, build, stack.enter_context(Cluster(build, name)), (base.tree,)) for name in NAMES)
-
-
-@pytest.fixture(scope="module")
-def executor(arms: tuple[Arm, ...]) -> Iterator[Executor]:
-    with Executor(arms) as executor:
-        yield executor
+        yield tuple(Arm(name, build, stack.enter_context(Cluster(build, name)), (build.tree,)) for name in NAMES)
 
 
 def verdicts(executor: Executor) -> list[Verdict]:
