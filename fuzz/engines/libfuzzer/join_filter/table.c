@@ -212,7 +212,18 @@ begin_build(HashJoinTable table, const HashJoinState *join)
 	saved_inner = saved_outer = 0;
 }
 
-/* Check that batches were not added because of the filter, unless there are many, and that others may still be. */
+/* May the filter be a reason for adding batches? */
+static bool
+filter_may_add_batches(const HashJoinTable table)
+{
+	bool		too_many_tuples = table->totalTuples > table->bloomTuples;
+
+	if (seen.nbatch >= HASH_BLOOM_MANY_BATCHES)
+		return true;
+	return table->bloom && too_many_tuples && table->bloom->size <= table->spaceAllowed / HASH_BLOOM_SMALL_SHARE;
+}
+
+/* Check that batches were not added because of the filter, unless it may be a reason, and that others may still be. */
 static void
 check_growth(HashJoinTable table, Size inserted)
 {
@@ -220,7 +231,7 @@ check_growth(HashJoinTable table, Size inserted)
 
 	if (table->nbatch != seen.nbatch && table->nbatch != seen.nbatch * 2)
 		fatal("%d batches become %d", seen.nbatch, table->nbatch);
-	if (table->nbatch > seen.nbatch && seen.nbatch < HASH_BLOOM_MANY_BATCHES && needed <= table->spaceAllowed)
+	if (table->nbatch > seen.nbatch && needed <= table->spaceAllowed && !filter_may_add_batches(table))
 		fatal("batches are added when %zu bytes are needed", needed);
 	if (seen.may_grow && !table->growEnabled && needed <= table->spaceAllowed)
 		fatal("no batches are added any more, though only %zu bytes are needed", needed);
