@@ -1,7 +1,8 @@
 """Schedule: the cases of a campaign in order, computed from the generators' weights without randomness or clock.
 
-Case indexes are assigned in ranges. Each range goes to the generator with the fewest assigned cases relative to its
-weight, the first of equals. So generators of equal weight take turns with RANGE_SIZE cases each. The rest of an
+Case indexes are assigned in ranges. Each range goes to the generator that will have the fewest cases relative to its
+weight when it has the range, the first of equals. So generators of equal weight take turns with RANGE_SIZE cases each,
+and one of large weight begins: a generator of small weight waits until one case is its share. The rest of an
 interrupted range is assigned again. So an interrupted and resumed campaign executes the same cases as an uninterrupted
 one.
 
@@ -47,12 +48,12 @@ class Range:
 def _ranges(weights: Mapping[str, int], size: int) -> Iterator[Range]:
     """Yield ranges without end. Those of a smaller weight have fewer cases, so that no generator waits long."""
     most = max(weights.values())
-    assigned = dict.fromkeys(weights, 0)
+    sizes = {name: max(1, size * weight // most) for name, weight in weights.items()}
+    ends = dict(sizes)  # of the next range of each generator
     for number in count():
-        name = min(weights, key=lambda each: Fraction(assigned[each], weights[each]))
-        first = assigned[name]
-        assigned[name] += max(1, size * weights[name] // most)
-        yield Range(number, name, first, assigned[name])
+        name = min(weights, key=lambda each: Fraction(ends[each], weights[each]))
+        yield Range(number, name, ends[name] - sizes[name], ends[name])
+        ends[name] += sizes[name]
 
 
 def _limited(ranges: Iterator[Range], cases: int) -> Iterator[Range]:

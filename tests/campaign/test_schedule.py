@@ -43,15 +43,15 @@ def test_numbers_of_cases_are_in_the_ratio_of_the_weights(cases: int, weights: M
     assert max(turns) - min(turns) <= one_range
 
 
-def test_a_generator_of_small_weight_has_small_ranges() -> None:
+def test_a_generator_of_small_weight_has_small_ranges_after_its_share_of_the_others() -> None:
     ranges = _ranges(Schedule({"small": 1, "large": 20}, 42, {}))
     assert [(each.generator, each.first, each.end) for each in ranges] == [
-        ("small", 0, 1),
         ("large", 0, 8),
         ("large", 8, 16),
+        ("small", 0, 1),
         ("large", 16, 24),
-        ("small", 1, 2),
         ("large", 24, 32),
+        ("small", 1, 2),
         ("large", 32, 40),
     ]
 
