@@ -273,7 +273,7 @@ def _read(made: _Transaction) -> None:
 
 
 _MOVES: Final[Weighted[Callable[[_Transaction], None]]] = Weighted(
-    (30, _changed), (6, _copied), (22, _set), (18, _opened), (18, _ended), (8, _block), (3, _pending), (3, _read)
+    (26, _changed), (12, _copied), (20, _set), (18, _opened), (18, _ended), (8, _block), (3, _pending), (3, _read)
 )
 
 
