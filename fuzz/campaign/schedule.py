@@ -1,10 +1,10 @@
 """Schedule: the cases of a campaign in order, computed from the generators' weights without randomness or clock.
 
 Case indexes are assigned in ranges. Each range goes to the generator that will have the fewest cases relative to its
-weight when it has the range, the first of equals. So generators of equal weight take turns with RANGE_SIZE cases each,
-and one of large weight begins: a generator of small weight waits until one case is its share. The rest of an
-interrupted range is assigned again. So an interrupted and resumed campaign executes the same cases as an uninterrupted
-one.
+weight when it has the range, the first of equals. The first range of a generator is one case, and later ones double. So
+cases that have a large weight, as they are cheap or directed at what the patches change, come first, and what any case
+shows is found before expensive cases begin. The rest of an interrupted range is assigned again. So an interrupted and
+resumed campaign executes the same cases as an uninterrupted one.
 
 Ranges, reductions and retries are the jobs of workers, which return their results.
 """
@@ -48,12 +48,17 @@ class Range:
 def _ranges(weights: Mapping[str, int], size: int) -> Iterator[Range]:
     """Yield ranges without end. Those of a smaller weight have fewer cases, so that no generator waits long."""
     most = max(weights.values())
-    sizes = {name: max(1, size * weight // most) for name, weight in weights.items()}
-    ends = dict(sizes)  # of the next range of each generator
+    assigned = dict.fromkeys(weights, 0)
+
+    def end(name: str) -> int:
+        """Return the end of the generator's next range."""
+        limit = max(1, size * weights[name] // most)
+        return assigned[name] + min(limit, max(1, assigned[name]))
+
     for number in count():
-        name = min(weights, key=lambda each: Fraction(ends[each], weights[each]))
-        yield Range(number, name, ends[name] - sizes[name], ends[name])
-        ends[name] += sizes[name]
+        name = min(weights, key=lambda each: Fraction(end(each), weights[each]))
+        yield Range(number, name, assigned[name], end(name))
+        assigned[name] = end(name)
 
 
 def _limited(ranges: Iterator[Range], cases: int) -> Iterator[Range]:
