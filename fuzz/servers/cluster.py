@@ -42,13 +42,13 @@ _LOG_BYTES = 32 << 20  # read of each end of a log, which a patched server may f
 _LOG_KEPT = 256 << 20  # bytes at the end of a log that stay on the disk, which may be memory
 _LOG_PAUSE = 5.0  # seconds after which a log is first shortened
 _NO_SHARED_MEMORY = f"there is not enough shared memory; see {workdir.COMMAND} doctor"
-_CAUSES = (  # the server's message -> cause and remedy
+_CAUSES = (  # the server's message -> cause and remedy; the first one counts
+    ("No space left on device", "the disk is full; make room there"),
     ("Address already in use", "the socket or port is in use by another server; stop that server"),
     ("lock file", "the socket or data directory is in use by another server; stop that server"),
     ("could not map anonymous shared memory", _NO_SHARED_MEMORY),
     ("could not create shared memory segment", _NO_SHARED_MEMORY),
     ("could not resize shared memory segment", _NO_SHARED_MEMORY),
-    ("No space left on device", "the disk is full; make room there"),
 )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from fuzz.errors import SHOWN, ServerError, first_line, last_line
+from fuzz.errors import SHOWN, DiskFull, ServerError, first_line, last_line
 from fuzz.servers.account import Account, captured, server_account
 from fuzz.servers.build import Build
 from fuzz.servers.known_good import major_of
@@ -19,6 +19,7 @@ from fuzz.servers.settings import INITDB, INITDB_SINCE, RELAY_ROLES
 
 _SAID = re.compile(r"\b(?:FATAL|DETAIL|HINT):  (.*)")
 _REASON = re.compile(r"^TRAP|FATAL|PANIC|error|child process", re.IGNORECASE)  # reasons for a failure of initdb
+_LITTLE = 1 << 20  # bytes
 _SECONDS = 300.0  # limit of each program, which takes a second
 
 # Roles that HBA names, created before any server listens, in single-user mode. By default it continues after errors.
@@ -27,12 +28,18 @@ _SINGLE = ("--single", "-F", "-c", "exit_on_error=on")
 
 
 def copy_data(source: Path, account: Account, data: Path) -> None:
-    """Create a data directory that belongs to the account, a copy of another one. Raises ServerError."""
+    """Create a data directory that belongs to the account, a copy of another one. Raises ServerError, DiskFull."""
     account.make_private(data)
     copy = ["cp", "--archive", "--reflink=auto", f"{source}/.", str(data)]
     done = subprocess.run(copy, capture_output=True, text=True, **account.options())
     if done.returncode:
-        raise ServerError(f"cannot copy a data directory to {data}: {first_line(done.stderr)}")
+        failure = f"cannot copy a data directory to {data}: {first_line(done.stderr)}"
+        raise DiskFull(f"{failure}; make room there") if _is_full(data) else ServerError(failure)
+
+
+def _is_full(directory: Path) -> bool:
+    """Return whether a disk is full. The messages of `cp` depend on the user's language."""
+    return shutil.disk_usage(directory).free < _LITTLE
 
 
 def refusal(build: Build, name: str, value: str) -> str:

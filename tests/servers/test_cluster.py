@@ -13,12 +13,13 @@ import psutil
 import psycopg
 import pytest
 
-from fuzz.errors import ServerError
+from fuzz.errors import DiskFull, ServerError
 from fuzz.servers import cluster as clusters
 from fuzz.servers import owners
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster, log_text, shorten_log
 from fuzz.servers.processes import processes_in
+from tests.servers.disk import fill, of_limited_size
 
 pytestmark = pytest.mark.servers
 
@@ -109,6 +110,20 @@ def test_a_long_log_frees_the_disk_of_its_start(tmp_path: Path, monkeypatch: pyt
     assert log.stat().st_blocks * 512 < 1 << 18
     assert log_text(log, size - 8) == "the end\n"
     assert len(log_text(log, 0)) < 1 << 17
+
+
+def test_a_full_disk_is_named_as_the_reason(build: Build, open_directory: Path) -> None:
+    with of_limited_size(open_directory / "small", 4) as disk, pytest.raises(DiskFull, match=r"; make room there$"):
+        Cluster(build, "small", directory=disk)
+    with of_limited_size(open_directory / "disk", 200) as disk:
+        full = Cluster(build, "full", directory=disk)
+        try:
+            full.log.write_text("an earlier start\n")  # its page has room for more lines
+            fill(disk)
+            with pytest.raises(ServerError, match="did not start: the disk is full; make room there"):
+                full.start()
+        finally:
+            full.destroy()
 
 
 def test_a_server_that_fills_its_log_at_the_start_is_stopped(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
