@@ -13,7 +13,7 @@ import os
 import shutil
 import threading
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -25,8 +25,9 @@ from fuzz import workdir
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.schedule import Job, RangeResult, Result
 from fuzz.campaign.store import KEPT, Store, StoredDoubt
-from fuzz.campaign.worker import ERRORS, CaseWork, attached, revive, server_cpu
-from fuzz.errors import PgduelError
+from fuzz.campaign.worker import ERRORS, CaseWork, attached, require_room, revive, server_cpu
+from fuzz.errors import DiskFull, PgduelError
+from fuzz.execution.worker_database import ROOM
 from fuzz.servers import git, owners
 from fuzz.servers.arm import ArmSpec, open_arms
 from fuzz.servers.build import build_key
@@ -111,7 +112,7 @@ class Journal:
     _findings: dict[str, StoredFinding] = field(default_factory=dict)  # by fingerprint: all that were found here
     _explained: dict[str, StoredFinding] = field(default_factory=dict)  # by fingerprint: those of the campaign
     _doubt: StoredDoubt | None = None
-    _doubts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    _doubts: dict[tuple[str, str, str], set[str]] = field(default_factory=lambda: defaultdict(set))  # kind → names
 
     def begin(self, subject: Subject, explained: Sequence[StoredFinding] = ()) -> None:
         """Forget the writes of the job before. `subject` is the finding or doubt of the next one.
@@ -145,11 +146,14 @@ class Journal:
         self._findings[finding.fingerprint] = StoredFinding(finding, case_id, case, found.count, None, reduced=False)
 
     def add_doubt(self, doubt: StoredDoubt) -> bool:
-        """Keep a doubt, unless this process has found enough of its kind."""
-        kind = (doubt.oracle, doubt.kind, doubt.reason)
-        self._doubts[kind] += 1
-        if self._doubts[kind] > KEPT:
+        """Keep a doubt, unless this process has found enough others of its kind.
+
+        One that it found before is kept again, because the answer of that job may have been lost.
+        """
+        names = self._doubts[doubt.oracle, doubt.kind, doubt.reason]
+        if doubt.name not in names and len(names) == KEPT:
             return False
+        names.add(doubt.name)
         self.writes.append(partial(Store.add_doubt, doubt=doubt))
         return True
 
@@ -187,6 +191,7 @@ class _Hosted:
         """Build and start the arms. Raises PgduelError, also if a build would be another than the campaign's."""
         self.work = work
         _require_same_builds(work)
+        _require_room(len(work.specs))
         self.used = time.monotonic()
         self.stop = threading.Event()
         with ExitStack() as stack:
@@ -210,7 +215,10 @@ class _Hosted:
         self.used = time.monotonic()
 
     def execute(self, job: Job, subject: Subject, explained: Sequence[StoredFinding]) -> Answer:
-        """Execute a job. Servers that went away are restarted; the answer tells whether all of them run."""
+        """Execute a job. Servers that went away are restarted; the answer tells whether all of them run.
+
+        No case is to blame for a full disk. So the rest of the range is only given back.
+        """
         self._journal.begin(subject, explained)
         log = self._journal.directory / ERRORS
         log.unlink(missing_ok=True)
@@ -221,7 +229,11 @@ class _Hosted:
             result.counters.server_cpu += server_cpu(self._arms) - before
             if result.outage is not None:
                 try:
+                    require_room(self._arms)
                     lines = revive(self._arms)
+                except DiskFull as error:
+                    result.outage = None
+                    lines, prepared = [f"{error}; the worker stops its servers"], False
                 except PgduelError as error:  # it must not hide the crash that was found
                     lines, prepared = [f"{error}; the worker makes new servers"], False
         self.used = time.monotonic()
@@ -243,6 +255,13 @@ class _Hosted:
 
 def _ignore(_line: str) -> None:
     """Ignore a line of progress, which nobody sees on another machine."""
+
+
+def _require_room(servers: int) -> None:
+    """Raise DiskFull if there is no room for so many servers."""
+    directory = workdir.clusters()
+    if shutil.disk_usage(directory).free < servers * ROOM:
+        raise DiskFull(f"the disk of {directory} is full; make room there")
 
 
 def _require_same_builds(work: RemoteWork) -> None:
@@ -298,7 +317,7 @@ class Host:
             with self._lock:
                 return self._prepared(work, pack)
         except PgduelError as error:
-            return Preparation(refusal=str(error))
+            return Preparation(refusal=str(error), busy=isinstance(error, DiskFull))
 
     def _prepared(self, work: RemoteWork, pack: bytes | None) -> Preparation:
         if refusal := _refusal(work):

@@ -32,14 +32,14 @@ ADMIN_EXTENSION: Final = "pg_buffercache"
 RENEW_AFTER: Final = 200  # runs until a database is renewed, because dropped tables bloat its catalogs
 RECOVERY_SECONDS: Final = 5.0
 RECOVERY_PAUSE: Final = 0.03
-_ROOM: Final = 100 << 20  # bytes that a server needs: two segments of WAL, and temporary files of a few cases
+ROOM: Final = 100 << 20  # bytes that a server needs: two segments of WAL, and temporary files of a few cases
 
 _TEMPLATE_LOCK = 24071  # advisory lock, so that only one of several starting workers creates the template
 
 
 def is_full(cluster: Cluster) -> bool:
     """Return whether a server's disk is full."""
-    return shutil.disk_usage(cluster.data).free < _ROOM
+    return shutil.disk_usage(cluster.data).free < ROOM
 
 
 def no_room(arm: str, cluster: Cluster) -> str:

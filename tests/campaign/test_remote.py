@@ -56,6 +56,15 @@ def test_a_journal_keeps_the_writes_of_one_job(tmp_path: Path) -> None:
     assert (journal.found, journal.writes, journal.doubt("")) == ([], [], doubt(3))
 
 
+def test_a_doubt_whose_answer_was_lost_is_kept_when_its_case_runs_again(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, PLAN)
+    for number in range(KEPT + 1):
+        journal.add_doubt(doubt(number))
+    journal.begin(None)
+    assert [journal.add_doubt(doubt(number)) for number in range(KEPT + 1)] == [True] * KEPT + [False]
+    assert len(journal.writes) == KEPT
+
+
 def test_another_case_takes_the_place_of_that_of_an_explained_finding(tmp_path: Path) -> None:
     """The campaign's findings come with each job, because other processes reduce and blame them."""
     journal = Journal(tmp_path, PLAN)
