@@ -3,14 +3,19 @@
 import random
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.cli.fuzz import new_plan
 from fuzz.engines.engine import EngineName
-from fuzz.engines.guided.driver import Driver
+from fuzz.engines.guided.driver import Driver, DriverEnded
+from fuzz.engines.guided.engine import GuidedEngine
 from fuzz.engines.guided.inputs import (
     LONGEST,
     MAXIMUM,
@@ -34,7 +39,7 @@ from fuzz.generators.generator import Generator, Scale, all_generators
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.edges.counters import Layout, Region
 from fuzz.sources.source import UserInput
-from oracles.model.case import Case, Step
+from oracles.model.case import Case, CaseId, Step
 
 GENERATORS = sorted(all_generators())
 
@@ -221,6 +226,30 @@ def test_libfuzzer_combines_the_streams_of_inputs(corpus: Corpus, tmp_path: Path
     assert (*one[:3], one[4], one[3]) in seen  # exchanged actions
     assert (*one[:3], one[4]) in seen  # an action less
     assert all(len(SEPARATOR.join(streams)) <= LONGEST for streams in seen)
+
+
+@pytest.mark.usefixtures("corpus")
+@pytest.mark.skipif(not shutil.which(CLANG), reason=f"{CLANG} is not installed")
+def test_a_killed_libfuzzer_is_replaced_by_another(tmp_path: Path) -> None:
+    layout, file = Layout((Region(0, 2),), 4096), tmp_path / "counters"
+    file.write_bytes(bytes(layout.size))
+    case = CaseId(1, "set_operations", 0)
+    with file.open("r+b", buffering=0) as open_file:
+        counters: Any = SimpleNamespace(
+            layout=layout, descriptor=open_file.fileno(), counts=lambda: np.zeros(2, np.uint8)
+        )
+        engine = GuidedEngine(counters, tmp_path, (), 1, 0)
+        try:
+            engine.draw(case)
+            (driver,) = (each for each in psutil.Process().children() if each.name() == "driver")
+            driver.kill()
+            engine.conclude(executed=True)
+            with pytest.raises(DriverEnded, match="libFuzzer ended with status -9"):
+                engine.draw(case)
+            engine.conclude(executed=False)
+            assert engine.draw(case).case.steps
+        finally:
+            engine.close()
 
 
 @pytest.mark.parametrize(
