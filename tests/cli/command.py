@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,20 @@ def ended(process: subprocess.Popen[str]) -> Ended:
     """Wait for a started command."""
     out, err = process.communicate()
     return Ended(process.returncode, out, err)
+
+
+def acting(process: subprocess.Popen[str], line: str, action: Callable[[], object]) -> Ended:
+    """Wait for the end of a command, and act each time it prints a line with this text."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    printed = []
+    with process:
+        for each in process.stdout:
+            printed.append(each)
+            if line in each:
+                action()
+        errors = process.stderr.read()
+    return Ended(process.returncode, "".join(printed), errors)
 
 
 def json_of(ended: Ended, file: Path, status: int) -> Any:

@@ -34,16 +34,6 @@ def _postmasters(command: psutil.Process) -> list[psutil.Process]:
     return [child for child in command.children() if child.name() == "postgres"]
 
 
-def test_a_killed_postmaster_is_no_finding(pgduel: Command) -> None:
-    process = pgduel.start("fuzz", *EQUALS, "--cases", "10", "--generator", "partitioned_joins")
-    await_cases(process, pgduel)
-    _postmasters(psutil.Process(process.pid))[-1].kill()
-    done = ended(process)
-    assert done.status == 0, done.out + done.err
-    assert "was killed from outside; it is restarted" in done.out
-    assert "10 cases" in done.out
-
-
 def test_a_data_directory_that_is_gone_ends_the_campaign(pgduel: Command) -> None:
     process = pgduel.start("fuzz", *EQUALS, "--cases", "1000")
     await_cases(process, pgduel)

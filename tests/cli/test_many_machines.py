@@ -6,21 +6,26 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
+from fuzz import workdir
 from fuzz.campaign.dask_pool import connected
-from tests.cli.command import EQUALS, Command, addresses_of, await_cases, ended, json_of
+from tests.cli.command import Command, acting, addresses_of, await_cases, ended
+from tests.cli.known_results import CASES, Results, results_of
+from tests.servers.disk import of_limited_size
 
 pytestmark = [pytest.mark.servers, pytest.mark.long, pytest.mark.timeout(900)]
 
 _HERE, _THERE = "198.51.100.1", "198.51.100.2"  # for documentation (RFC 5737)
-_CUT = 45  # seconds without a network, more than Dask's own timeout of 30
+_CUT = 60  # seconds without a network, more than Dask's own timeout of 30
 
 
 class _Machines:
@@ -86,11 +91,10 @@ def test_a_worker_without_a_scheduler_ends_with_one_line(pgduel: Command) -> Non
 
 
 def test_a_campaign_whose_scheduler_is_killed_is_resumed_on_another(
-    pgduel: Command, machines: _Machines, tmp_path: Path
+    pgduel: Command, machines: _Machines, options: tuple[str | Path, ...], expected: Results
 ) -> None:
     address = machines.start()
-    cases = ("--cases", "16", "--generator", "partitioned_joins")
-    process = pgduel.start("fuzz", *EQUALS, *cases, "--dask", address)
+    process = pgduel.start("fuzz", *options, *CASES, "--dask", address)
     await_cases(process, pgduel)
     machines.kill_scheduler()
     done = ended(process)
@@ -98,9 +102,22 @@ def test_a_campaign_whose_scheduler_is_killed_is_resumed_on_another(
     assert re.fullmatch(rf"pgduel: the Dask scheduler at {address} is gone \(.*\); start it again\n", done.err)
     assert f"continue with: ./pgduel fuzz --resume 1 --dask {address}\n" in done.out
     machines.kill()
-    file = tmp_path / "summary.json"
-    ended_again = pgduel("fuzz", "--resume", "1", "--dask", machines.start(), "--json", file)
-    assert json_of(ended_again, file, 0)["cases"] == 16
+    resumed = pgduel("fuzz", "--resume", "1", "--dask", machines.start())
+    assert (resumed.status, results_of(pgduel.campaigns / "1")) == (0, expected), resumed.out + resumed.err
+
+
+def test_a_killed_campaign_is_resumed_with_the_same_workers(
+    pgduel: Command, machines: _Machines, options: tuple[str | Path, ...], expected: Results
+) -> None:
+    address = machines.start()
+    process = pgduel.start("fuzz", *options, *CASES, "--dask", address)
+    for _ in range(2):
+        await_cases(process, pgduel)
+        process.kill()
+        process.communicate()
+        process = pgduel.start("fuzz", "--resume", "1", "--dask", address)
+    done = ended(process)
+    assert (done.status, results_of(pgduel.campaigns / "1")) == (0, expected), done.out + done.err
 
 
 @pytest.fixture
@@ -128,12 +145,12 @@ def _ip(*arguments: str, check: bool = False) -> "subprocess.CompletedProcess[by
     return subprocess.run(["ip", *arguments], check=check)
 
 
-def test_a_campaign_outlasts_a_network_that_is_cut(pgduel: Command, machine: str, tmp_path: Path) -> None:
+def test_a_campaign_outlasts_a_network_that_is_cut(
+    pgduel: Command, machine: str, tmp_path: Path, options: tuple[str | Path, ...], expected: Results
+) -> None:
     machines = _Machines(pgduel, tmp_path, _THERE, replace(pgduel, around=("ip", "netns", "exec", machine)))
-    file = tmp_path / "summary.json"
     try:
-        cases = ("--cases", "16", "--generator", "partitioned_joins")
-        process = pgduel.start("fuzz", *EQUALS, *cases, "--dask", machines.start(), "--json", file)
+        process = pgduel.start("fuzz", *options, *CASES, "--dask", machines.start())
         await_cases(process, pgduel)
         _ip("-n", machine, "link", "set", "eth0", "down", check=True)
         time.sleep(_CUT)
@@ -141,5 +158,37 @@ def test_a_campaign_outlasts_a_network_that_is_cut(pgduel: Command, machine: str
         done = ended(process)
     finally:
         machines.kill()
-    assert json_of(done, file, 0)["cases"] == 16
-    assert " lost" not in done.out
+    assert (done.status, results_of(pgduel.campaigns / "1")) == (0, expected), done.out + done.err
+    assert "was lost;" not in done.out
+
+
+def _fill_until(directory: Path, room: threading.Event) -> None:
+    """Fill a disk, also with the space that others free, until there may be room again."""
+    with (directory / "filling").open("wb", buffering=0) as filling:
+        while not room.is_set():
+            try:
+                filling.write(bytes(1 << 12))
+            except OSError:
+                room.wait(0.01)
+    (directory / "filling").unlink()
+
+
+def test_a_worker_whose_disk_is_full_waits_for_room(
+    pgduel: Command, open_directory: Path, tmp_path: Path, options: tuple[str | Path, ...], expected: Results
+) -> None:
+    home, room = open_directory / "home", threading.Event()
+    with of_limited_size(home / "clusters", 400) as disk, ThreadPoolExecutor(1) as pool:
+        for each in workdir.root().iterdir():
+            if each.name != "clusters":
+                (home / each.name).symlink_to(each)
+        machines = _Machines(replace(pgduel, home=home), tmp_path, scheduling=pgduel)
+        try:
+            process = pgduel.start("fuzz", *options, *CASES, "--dask", machines.start())
+            await_cases(process, pgduel)
+            pool.submit(_fill_until, disk, room)
+            done = acting(process, " is full; make room there", room.set)
+        finally:
+            room.set()
+            machines.kill()
+    assert (done.status, results_of(pgduel.campaigns / "1")) == (0, expected), done.out + done.err
+    assert re.search(r"^worker \S+ waits: the disk of \S+ is full; make room there$", done.out, re.MULTILINE), done.out
