@@ -8,9 +8,8 @@ from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Mode, Protocol
 from oracles.model.observation import CaseObservation, Observation, Outcome, Run
 from oracles.model.oracle import Observations
-from oracles.sql.building import trees
 from oracles.sql.case_views import opaque_names, used_names
-from oracles.sql.determinism import only_reads
+from oracles.sql.determinism import is_read_only
 from oracles.sql.distinguishable_values import inexact_types, inexact_views, is_exact
 from oracles.sql.exact_expressions import exact_columns
 from oracles.sql.infallible import impossible_error
@@ -22,12 +21,6 @@ SIMPLE_PROTOCOL: Final = Mode("simple protocol", SHORT_TIMEOUT.settings, Protoco
 _NOTHING: Final = "SELECT"
 T = TypeVar("T")
 _FLOATS: Final = frozenset({"700", "701"})  # type OIDs of float4 and float8, whose sums depend on the order of rows
-
-
-def _reads(sql: str) -> bool:
-    """Return whether a text is a single query that changes no data, as far as it shows."""
-    statements = trees(sql)
-    return len(statements) == 1 and only_reads(statements[0].stmt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +150,7 @@ class ArmRuns:
 
     def variant(self, queries: Mapping[int, str], *modes: Mode) -> QueryVariant:
         """Return the variant with these queries. Others are empty, unless they fail or may change data."""
-        empty = dict.fromkeys((at for at, sql in self.queries().items() if _reads(sql)), _NOTHING)
+        empty = dict.fromkeys((at for at, sql in self.queries().items() if is_read_only(sql)), _NOTHING)
         return QueryVariant(tuple(sorted((empty | dict(queries)).items())), modes or (SHORT_TIMEOUT,))
 
     def relations(

@@ -76,6 +76,12 @@ def only_reads(statement: Any) -> bool:
     return isinstance(statement, ast.SelectStmt) and _search(statement, _Changes())
 
 
+def is_read_only(sql: str) -> bool:
+    """Return whether a text is a single query that changes no data, as far as it shows."""
+    statements = trees(sql)
+    return len(statements) == 1 and only_reads(statements[0].stmt)
+
+
 def calls(expression: Any, names: Collection[str]) -> bool:
     """Return whether the expression itself, not a subquery in it, calls one of these functions."""
     return not _search(expression, _Calls(names))

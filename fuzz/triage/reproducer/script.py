@@ -23,6 +23,7 @@ from fuzz.triage.reproducer.quoting import read_sql_literal, sql_literal
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Evidence
 from oracles.model.mode import Mode, Protocol, protocol_of, settings_of
+from oracles.sql.determinism import is_read_only
 
 _CURSOR = "duel_cursor"
 _PREPARE = re.compile(r"\s*PREPARE \w+ AS ")
@@ -115,7 +116,6 @@ WRAPPINGS = {
 _SET = re.compile(r"\s*SET\s+([\w.]+)\s*(?:=|\s[tT][oO]\s)\s*(.*?)\s*", re.IGNORECASE | re.DOTALL)
 EXPLAIN_AS_TEXT = "EXPLAIN (ANALYZE, BUFFERS, SETTINGS, TIMING OFF) "
 PLAN_AS_TEXT = "EXPLAIN (VERBOSE, SETTINGS, SUMMARY, MEMORY) "
-_QUERIES = frozenset({"select", "values", "table", "with"})  # first words of queries
 
 
 def write_modes(case: Case) -> Iterator[str]:
@@ -203,13 +203,13 @@ def read_case(script: str, generator: str) -> Case:
 
 
 def _guessed(message: PsqlMessage) -> Step:
+    sql = message.sql.strip()
     if message.data is not None:
-        return Step(message.sql.strip(), Kind.COPY_IN, message.data)
-    words = [token.text.lower() for token in tokens(message.sql) if token.kind == "name"]
-    kind = Kind.QUERY if words[:1] and words[0] in _QUERIES else Kind.COMMAND
+        return Step(sql, Kind.COPY_IN, message.data)
+    words = [token.text.lower() for token in tokens(sql) if token.kind == "name"]
     if words[:1] == ["copy"] and "stdout" in words:
-        kind = Kind.COPY_OUT
-    return Step(message.sql.strip(), kind)
+        return Step(sql, Kind.COPY_OUT)
+    return Step(sql, Kind.QUERY if is_read_only(sql) else Kind.COMMAND)
 
 
 def _read_mode(script: str, section: Section) -> Mode:

@@ -136,6 +136,19 @@ def test_any_psql_script_is_a_case() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "changing",
+    [
+        "WITH gone AS (DELETE FROM t RETURNING *) SELECT * FROM gone",
+        "SELECT * INTO u FROM t",
+        "SELECT 1\\; DELETE FROM t",
+    ],
+)
+def test_a_query_of_a_psql_script_that_changes_data_is_a_command(changing: str) -> None:
+    kinds = [step.kind for step in parse(f"{changing};\nWITH q AS (TABLE t) SELECT * FROM q;\n").steps]
+    assert kinds == [Kind.COMMAND, Kind.QUERY]
+
+
 def test_the_body_of_a_routine_does_not_end_its_statement() -> None:
     atomic = "CREATE FUNCTION f(a int) RETURNS int BEGIN ATOMIC SELECT 1; SELECT CASE WHEN a = 1 THEN 2 END; END"
     begin = "BEGIN"
