@@ -63,7 +63,8 @@ class Comparison:
 
     places: tuple[Location, ...]
     compared: frozenset[int]
-    digested: bool  # tables and sequences were compared, too
+    digested: bool = False  # tables and sequences were compared, too
+    closed: bool = False  # errors at the end were compared, too
     obstacle: str = ""  # reason why some steps could not be compared
     obstacle_at: int | None = None  # the first of these steps; None: after the last step
 
@@ -74,8 +75,12 @@ class Comparison:
             same_thing = (found.step, found.reported) == (place.step, place.reported)
             if same_thing and (found.aspect in (place.aspect, Aspect.OUTCOME) or found.aspect in hidden_by):
                 return True
-        known = self.digested if place.step is None else place.step in self.compared
-        return False if known else None
+        return False if self._covers(place) else None
+
+    def _covers(self, place: Location) -> bool:
+        if place.step is not None:
+            return place.step in self.compared
+        return self.closed if place.aspect is Aspect.CLOSING else self.digested
 
 
 # Coarser aspects of an aspect. A difference in one of them implies one in the finer aspect, which is not reported.
@@ -151,18 +156,13 @@ def compare(case: Case, modes: Sequence[Mode], left: CaseObservation, right: Cas
             places += [Location(position, aspect) for aspect in differing]
             may_diverge = _may_diverge(step, differing, ours, theirs)
         if may_diverge and not different.add(step, ours, theirs):
-            return Comparison(
-                tuple(places), frozenset(compared), digested=False, obstacle=obstacle, obstacle_at=obstacle_at
-            )
+            return Comparison(tuple(places), frozenset(compared), obstacle=obstacle, obstacle_at=obstacle_at)
     if different.names:
-        return Comparison(
-            tuple(places), frozenset(compared), digested=False, obstacle=obstacle, obstacle_at=obstacle_at
-        )
+        return Comparison(tuple(places), frozenset(compared), obstacle=obstacle, obstacle_at=obstacle_at)
     if left.residue is None or right.residue is None:  # lost after the last step: there are no digests
         return Comparison(
             tuple(places),
             frozenset(compared),
-            digested=False,
             obstacle=obstacle or "connection lost",
             obstacle_at=obstacle_at,
         )
@@ -173,7 +173,14 @@ def compare(case: Case, modes: Sequence[Mode], left: CaseObservation, right: Cas
     if not cut and _closing_errors(left) != _closing_errors(right):
         places.append(Location(None, Aspect.CLOSING))
     obstacle = obstacle or cut or ("" if digested else "tables cannot be read")
-    return Comparison(tuple(places), frozenset(compared), digested=digested, obstacle=obstacle, obstacle_at=obstacle_at)
+    return Comparison(
+        tuple(places),
+        frozenset(compared),
+        digested=digested,
+        closed=not cut,
+        obstacle=obstacle,
+        obstacle_at=obstacle_at,
+    )
 
 
 def _closing_errors(seen: CaseObservation) -> Counter[str]:

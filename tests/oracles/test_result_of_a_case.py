@@ -134,6 +134,15 @@ def test_errors_at_the_end_that_the_reference_raises_under_another_plan_are_unst
     assert verdicts == (Unstable("errors at the end: master differs from itself, workers"), Agree(1))
 
 
+def test_an_error_at_the_end_is_not_confirmed_by_a_repetition_whose_end_is_cut() -> None:
+    def respond(run: Run) -> CaseObservation:
+        if run.arm == "master":
+            return closing("57014") if variant(run) == "again 1" else closing()
+        return closing("XX000")
+
+    assert judged(Result(), case(query()), respond) == (Inconclusive("repetition cut short"), Agree(1))
+
+
 @pytest.mark.parametrize(("sqlstate", "reason"), [("57014", "timeout"), ("53200", "out of resources")])
 def test_errors_at_the_end_that_depend_on_load_are_inconclusive(sqlstate: str, reason: str) -> None:
     assert cases(closing(), closing(sqlstate), query()) == (Inconclusive(reason), Agree(1))
