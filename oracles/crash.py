@@ -36,6 +36,7 @@ class Crash(Oracle):
 
     name: ClassVar[str] = "crash"
     needs_another_arm: ClassVar[bool] = False
+    origin_is_cause: ClassVar[bool] = True
     judges_lost_servers: ClassVar[bool] = True
     samples: ClassVar[tuple[Sample, ...]] = (REPEATED,)
     actual_title: ClassVar[str] = "backtrace"

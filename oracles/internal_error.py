@@ -85,6 +85,7 @@ class InternalError(Oracle):
 
     name: ClassVar[str] = "internal_error"
     needs_another_arm: ClassVar[bool] = False
+    origin_is_cause: ClassVar[bool] = True
     samples: ClassVar[tuple[Sample, ...]] = (REPEATED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary("change_sqlstate", canary_case(query("SELECT 1 / (n - 1) FROM canary", may_fail=True))),

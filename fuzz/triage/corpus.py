@@ -13,7 +13,6 @@ from fuzz.servers.known_good import newer_than_known
 from fuzz.triage.reduction.problem import sort_key
 from fuzz.triage.reproducer.reproducer import load
 from fuzz.triage.sequential_test import CERTAIN_TRIES
-from oracles.framework.metamorphic import Metamorphic
 from oracles.model.case import Case
 from oracles.model.finding import Finding
 from oracles.model.oracle import NotApplicable, all_oracles, oracle_named
@@ -143,10 +142,11 @@ def needless(found: Sequence[Entry]) -> tuple[Entry, ...]:
 def _fault(entry: Entry, finding: Finding) -> tuple[object, ...]:
     """Return a key that is equal for two entries that show the same fault.
 
-    The origin of a violated relation is only the relation's name, and many faults may violate it. So entries of
-    metamorphic oracles are equal only if their cases are.
+    Most origins name a violated rule, and many faults may violate it. Entries with such findings are equal only if
+    their cases are.
     """
-    case = _content(entry.case) if isinstance(oracle_named(finding.oracle), Metamorphic) else ()
+    oracle = oracle_named(finding.oracle)
+    case = () if oracle is not None and oracle.origin_is_cause else _content(entry.case)
     return entry.place, finding.oracle, finding.arms, finding.origin, *case
 
 

@@ -66,8 +66,17 @@ def test_the_smallest_of_reproducers_with_equal_findings_stays() -> None:
     assert needless([small, entry("fixed", Folder.FIXED, OWN)]) == ()
 
 
-def test_reproducers_of_one_metamorphic_relation_may_be_of_different_faults() -> None:
-    violated = replace(OWN, oracle="tlp", origin="a query is not its three parts")
+@pytest.mark.parametrize(
+    ("oracle", "origin"),
+    [
+        ("tlp", "a query is not its three parts"),
+        ("cert", "more rows expected: DISTINCT"),
+        ("order", "rows that are not sorted under plan Sort, Seq Scan"),
+        ("binary_format", "binary form of rows"),
+    ],
+)
+def test_reproducers_of_one_violated_rule_may_be_of_different_faults(oracle: str, origin: str) -> None:
+    violated = replace(OWN, oracle=oracle, origin=origin)
     small, large = (
         entry(str(size), Folder.UPSTREAM, violated, case=replace(CASE, steps=CASE.steps * size)) for size in (1, 2)
     )
