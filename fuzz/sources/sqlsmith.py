@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 import pglast
 import psycopg
 from pglast import ast
+from pglast.parser import ParseError
 from psycopg.conninfo import make_conninfo
 
 from fuzz.errors import CaseError, last_line
@@ -86,7 +87,7 @@ def _fit(connection: psycopg.Connection[Any], drawn: Iterable[str], rng: random.
                 step = _step(sql, catalog, widened=chance(rng, 50))
                 if not doubts(connection, catalog, step.sql) and is_quick(connection, step.sql):
                     yield step
-        except Unanalysable:
+        except (ParseError, Unanalysable):
             continue
 
 

@@ -13,19 +13,23 @@ from fuzz.engines.sqlsmith import Smith, cases, run
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import Assignment, judge_case
 from fuzz.execution.source_database import SourceDatabase
+from fuzz.generators.generator import Scale
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
 from fuzz.servers.modules import FAULT_INJECTOR, ensure_module
 from fuzz.servers.relay import Login, relay
 from fuzz.servers.settings import RELAY_ROLES
+from fuzz.sources import sqlsmith
 from fuzz.sources.qpg import Guide
 from fuzz.sources.source import UserInput
 from fuzz.sources.sqlancer.logs import SqlancerLog, case_of
+from fuzz.sources.sqlsmith import SqlSmith
 from oracles.framework.canaries import canary_case, query
 from oracles.model.case import SameRows, Step
 from oracles.model.observation import Outcome, Run
 from oracles.reported import Reported
+from oracles.sql.parsing import MOST_LEVELS
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
 
@@ -59,6 +63,15 @@ def test_crashes_of_sqlsmith_become_cases(arm: Arm, target: SourceDatabase) -> N
         seen = executor.observe(alone, [Run("only", ())])[Run("only", ())]
     assert seen.crash is None
     assert seen.steps[-1].outcome is not Outcome.LOST
+
+
+def test_sqlsmiths_statements_that_pglast_refuses_are_left_out(
+    target: SourceDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = "SELECT 1" + "+1" * MOST_LEVELS  # valid for the server
+    monkeypatch.setattr(sqlsmith, "draw", lambda *_: (deep, "SELECT 2"))
+    made = SqlSmith(target).generate(random.Random(1), Scale(rows=20, relations=2, queries=2))
+    assert [step.sql for step in made.steps] == ["SELECT 2"]
 
 
 @pytest.fixture
