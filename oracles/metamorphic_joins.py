@@ -3,8 +3,8 @@
 - An outer join equals an inner join (a left join, for FULL) and the rows without a match. These come from a join ON
   FALSE, which adds nulls for any columns, and NOT EXISTS, which the planner turns into an anti join.
 - One side of a join equals its rows with a match (EXISTS) and its rows without a match (NOT EXISTS).
-- Settings that disable a feature of the arm's patches change no rows. An arm that lacks the settings does not count as
-  agreement.
+- Settings that disable a feature of the arm's patches change no rows. They apply to queries only, because the plan of
+  a change may determine what it stores. An arm that lacks the settings does not count as agreement.
 
 Queries are rewritten in their plain SELECT. It returns rows of a join unchanged, as the whole query or as the subquery
 that the query aggregates. It has no aggregates, grouping, DISTINCT, LIMIT, locks or set operations, so another query
@@ -23,7 +23,6 @@ from pglast.enums import BoolExprType, JoinType, SetOperation, SubLinkType
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
 from oracles.framework.relations import ArmRuns, MetamorphicRelation, QueryVariant
-from oracles.model.mode import Mode
 from oracles.model.oracle import Canary, Sample
 from oracles.sql.building import (
     all_of,
@@ -300,6 +299,5 @@ class MetamorphicJoins(Metamorphic):
         for feature in self.features:
             usable = joins if feature.joins else known
             if usable and feature.off:
-                without = Mode(f"without {feature.name}", feature.off, optional=True)
-                name = f"{feature.title} changes rows"
-                yield MetamorphicRelation(name, frozenset(usable), QueryVariant(), arm_runs.variant(usable, without))
+                pairs = {position: (sql, sql) for position, sql in usable.items()}
+                yield from arm_runs.relations(pairs, f"{feature.title} changes rows", feature.off)

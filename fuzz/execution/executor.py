@@ -193,15 +193,19 @@ def shared_run(case: Case, runs: Sequence[Run]) -> SharedRun:
                 steps.append(step if sql == step.sql else step.with_statement(sql))
             places[run].append(variants[sql])
     found = tuple((run, tuple(where)) for run, where in places.items())
-    return SharedRun(replace(case, scene=(), steps=tuple(steps)), replace(runs[0], instead=()), found)
+    return SharedRun(replace(case, scene=(), steps=tuple(steps)), _without_replacements(runs[0]), found)
 
 
 def groups(case: Case, runs: Sequence[Run]) -> list[list[Run]]:
     """Return the runs in order, grouped by whether they may share a scene."""
     found: dict[Run, list[Run]] = defaultdict(list)
     for run in runs:
-        found[replace(run, instead=()) if _may_share(case, run) else run].append(run)
+        found[_without_replacements(run) if _may_share(case, run) else run].append(run)
     return list(found.values())
+
+
+def _without_replacements(run: Run) -> Run:
+    return replace(run, instead=(), needs=())
 
 
 def _may_share(case: Case, run: Run) -> bool:

@@ -47,13 +47,18 @@ class Frames:
 
 
 def lacking(run: Run, known: AbstractSet[str]) -> tuple[str, ...]:
-    """Return those settings of the run's optional modes that the arm lacks. `known` has lower-case names."""
+    """Return the settings of optional modes, and those that the run needs, which the arm lacks.
+
+    `known` has lower-case names.
+    """
     optional = settings_of(mode for mode in run.modes if mode.optional)
-    return tuple(name for name in optional if name.lower() not in known)
+    return tuple(name for name in (*optional, *run.needs) if name.lower() not in known)
 
 
 def is_redundant(case: Case, run: Run, known: AbstractSet[str]) -> bool:
-    """Return whether a run only adds optional modes to the case, with settings that the arm does not have."""
+    """Return whether the arm lacks settings that a run needs, or all settings that it adds as optional modes."""
+    if any(name.lower() not in known for name in run.needs):
+        return True
     added = [mode for mode in run.modes if mode not in case.modes]
     optional = all(mode.optional and mode.protocol is None for mode in added)
     unknown = all(name.lower() not in known for name in settings_of(added))

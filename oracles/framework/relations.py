@@ -39,6 +39,11 @@ class QueryVariant:
         """Return the replacement statements by position; with settings, each is SET, query and RESET."""
         return tuple((step, self._set(sql)) for step, sql in self.queries) if self.settings else self.queries
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Return the settings that SET accepts only if the server has them: any name without a dot."""
+        return tuple(name for name, _ in self.settings if "." not in name)
+
     def _set(self, sql: str) -> str:
         before = "".join(f"SET {name} = '{value}';" for name, value in self.settings)
         return before + sql + "".join(f";RESET {name}" for name, _ in self.settings)
@@ -200,7 +205,8 @@ class ArmRuns:
 
     def run(self, variant: QueryVariant, repetition: int = 0) -> Run:
         """Return the run of a variant."""
-        return Run(self.arm, (*self.case.modes, *variant.modes), instead=variant.statements, repetition=repetition)
+        modes = (*self.case.modes, *variant.modes)
+        return Run(self.arm, modes, instead=variant.statements, needs=variant.needs, repetition=repetition)
 
     def observation(self, variant: QueryVariant, repetition: int = 0) -> CaseObservation:
         """Return the observation of a variant.

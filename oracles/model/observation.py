@@ -112,7 +112,7 @@ class CaseObservation:
     hang: tuple[str, ...] = ()  # wait events and stacks, if a run with `timeout_factor` reached its time limit
     crash: str | None = None  # signal, assertion, PANIC or sanitizer report, with its backtrace
     reach: Mapping[str, int] = field(default_factory=dict)  # counters of executed branches, read inside the server
-    # settings of optional modes that the arm lacks; it ran without them, or skipped the run
+    # settings of optional modes that the arm lacks, or that the run needs; it ran without them, or skipped the run
     lacking: tuple[str, ...] = ()
     sizes: tuple[tuple[str, str], ...] = ()  # (relkind, bytes) of all tables and indexes after a planned run
     digested: bool = True  # False: the query for `digests` failed
@@ -133,6 +133,7 @@ class Run:
     executions: int = 1  # explained QUERY steps are executed so many times
     plannings: int = 0  # QUERY steps are planned so many times but not executed: EXPLAIN (VERBOSE, FORMAT JSON)
     instead: tuple[tuple[int, str], ...] = ()  # replacement statements by position in `case.all_steps`
+    needs: tuple[str, ...] = ()  # settings without which an arm skips the run, because replacements set them
     # the client waits so many statement timeouts, which the server does not enforce; 0: the server enforces one
     timeout_factor: int = 0
     repetition: int = 0  # number of a repetition, because equal runs are executed once

@@ -1,18 +1,21 @@
 """Tests of the oracles that judge a single arm, on a sound server: each judges statements and has no finding."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from fuzz.campaign.canaries import is_caught, plant
 from fuzz.execution.executor import Executor
-from fuzz.execution.judging import assignments, judge_case
+from fuzz.execution.judging import Assignment, assignments, judge_case
 from fuzz.execution.modes import MODES
 from fuzz.servers.arm import Arm
 from oracles.cert.oracle import ESTIMATED, Cert
 from oracles.framework.metamorphic import Metamorphic
+from oracles.metamorphic_joins import REWRITTEN, MetamorphicJoins
 from oracles.model.case import Case, Kind, SameRows, Step
-from oracles.model.oracle import Agree, Canary, NotApplicable, Oracle, all_oracles
+from oracles.model.feature import Feature
+from oracles.model.oracle import Agree, Canary, NotApplicable, Oracle, Verdict, all_oracles
 from oracles.pqs import PIVOTED, Pqs
 
 pytestmark = pytest.mark.servers
@@ -93,6 +96,29 @@ def test_estimates_of_tables_with_short_names_are_compared(executor: Executor, a
     case = Case("by_hand", tuple(tables), tuple(queries), samples=(ESTIMATED.name,))
     judged = judge_case(executor, assignments((Cert(),), arms), case)
     assert {verdict for _, verdict in judged.verdicts} == {Agree(len(queries))}
+
+
+def without_feature(executor: Executor, setting: str, scene: Sequence[Step], sql: str) -> list[Verdict]:
+    """Judge a query by the relation that it has the same rows while a setting is off."""
+    oracle = MetamorphicJoins().of((Feature("feature", "feature", off=((setting, "off"),)),))
+    case = Case("by_hand", tuple(scene), (Step(sql, Kind.QUERY),), samples=(REWRITTEN.name,))
+    return [verdict for _, verdict in judge_case(executor, (Assignment(oracle, ("only",)),), case).verdicts]
+
+
+def test_a_feature_is_disabled_for_queries_only(executor: Executor) -> None:
+    """Which rows get which numbers of a sequence depends on the plan of the INSERT, legally."""
+    scene = (
+        Step("CREATE TABLE t (id serial, g int)"),
+        Step("INSERT INTO t (g) SELECT g FROM generate_series(9, 1, -1) AS g"),
+        Step("ANALYZE t"),
+        Step("CREATE TABLE u (id serial, g int)"),
+        Step("INSERT INTO u (g) SELECT a.g FROM t AS a JOIN t AS b ON a.g = b.g"),
+    )
+    assert without_feature(executor, "enable_hashjoin", scene, "SELECT u.id, u.g FROM u") == [Agree(1)]
+
+
+def test_an_arm_that_lacks_the_setting_of_a_feature_is_not_judged_by_it(executor: Executor) -> None:
+    assert without_feature(executor, "enable_telepathy", SCENE, "SELECT b.i FROM b") == [NotApplicable()]
 
 
 def test_conditions_of_pivot_rows_may_be_literals(executor: Executor, arms: tuple[Arm, ...]) -> None:
