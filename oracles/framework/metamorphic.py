@@ -71,17 +71,26 @@ def verdicts_of_arms(arms: Sequence[str], verdicts: Iterable[tuple[str, Verdict]
     """Return the verdicts on arms that were judged one by one.
 
     There is one finding for each violated relation and pair of arms. Arms that violate it at one step share the fault.
-    Other verdicts count for the judged arms only.
+    Other verdicts count for the judged arms only, besides doubts that only the reference has.
     """
     broken: dict[tuple[str, int | None], dict[str, Finding]] = defaultdict(dict)  # (relation, step) -> arm -> example
     others: list[Verdict] = []
+    of_reference: list[Inconclusive | Unstable] = []
     for arm, verdict in verdicts:
         if isinstance(verdict, Finding):
             broken[verdict.origin, verdict.step].setdefault(arm, verdict)
         elif arm in judged_arms(arms):
             others.append(verdict)
+        elif isinstance(verdict, Inconclusive | Unstable):
+            of_reference.append(verdict)
     found = (finding for examples in broken.values() for finding in _violation_findings(arms, examples))
-    return (*first_of_each(found), *others)
+    shared = {_doubted(verdict) for verdict in others if isinstance(verdict, Inconclusive | Unstable)}
+    return (*first_of_each(found), *(doubt for doubt in of_reference if _doubted(doubt) not in shared), *others)
+
+
+def _doubted(doubt: Inconclusive | Unstable) -> tuple[type, str, int | None]:
+    """Return what is equal for doubts of several arms about one thing."""
+    return type(doubt), doubt.reason, doubt.step
 
 
 def _violation_findings(arms: Sequence[str], examples: Mapping[str, Finding]) -> Iterator[Finding]:

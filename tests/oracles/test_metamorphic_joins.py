@@ -113,6 +113,21 @@ def test_a_difference_in_one_run_is_no_finding() -> None:
     assert duel(answer) == (Unstable("outer join is not its parts: not in each run"), Agree(1))
 
 
+def test_a_doubt_about_the_reference_alone_is_kept() -> None:
+    def answer(variant: str, run: Run) -> Observation:
+        wrong = variant == "parts" and run.arm == "master" and not run.repetition
+        return ok("1") if wrong else ok("1", "2")
+
+    assert duel(answer) == (Unstable("outer join is not its parts: not in each run"), Agree(1))
+
+
+def test_a_doubt_about_all_arms_is_one() -> None:
+    def answer(variant: str, run: Run) -> Observation:
+        return ok("1") if variant == "parts" and not run.repetition else ok("1", "2")
+
+    assert duel(answer) == (Unstable("outer join is not its parts: not in each run"), Agree(1))
+
+
 def test_a_variant_that_differs_from_itself_is_no_finding() -> None:
     def answer(variant: str, run: Run) -> Observation:
         return ok(f"{variant} {run.repetition}") if variant == "parts" else ok("1")
