@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
-from oracles.framework.comparison import row_multiset
+from oracles.framework.comparison import row_multiset, state_still_equal
 from oracles.framework.difference_text import ended, message_text, row_values, rows_text
 from oracles.framework.metamorphic import verdicts_of_arms
 from oracles.model.case import Case, Kind
@@ -53,6 +53,7 @@ _SEVERAL_FORMS: Final = frozenset(
         *("1021", "1022", "1017", "1018", "1019", "1020", "1027", "629", "719"),
     }
 )
+_OTHERWISE: Final = "a statement ends otherwise in binary format"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,12 @@ class _Formats:
     binary: CaseObservation
 
     def judged(self) -> dict[int, _Fault | str]:
-        """Return for each query its fault, the reason why it cannot be judged, or "" if it has none."""
-        return {step: _judged(step, self.text.steps[step], self.binary.steps[step]) for step in self._queries()}
+        """Return for each query its fault, the reason why it cannot be judged, or "" if it has none.
+
+        Other statements that do not end alike in both formats have a reason, too.
+        """
+        queries = {step: _judged(step, self.text.steps[step], self.binary.steps[step]) for step in self._queries()}
+        return {step: _OTHERWISE for step in self._comparable() if not self._ends_alike(step)} | queries
 
     def faults(self) -> list[_Fault]:
         return [judged for judged in self.judged().values() if isinstance(judged, _Fault)]
@@ -88,13 +93,24 @@ class _Formats:
         return [fault for step in self._queries() if (fault := _byte_fault(step, reference, self))]
 
     def _queries(self) -> Iterator[int]:
-        """Yield the queries that succeed in text, up to the first statement that ends otherwise in binary."""
-        steps = zip(self.case.all_steps, self.text.steps, self.binary.steps, strict=True)
-        for position, (step, text, binary) in enumerate(steps):
-            if step.kind is Kind.QUERY and text.outcome is Outcome.OK and text.read_back is not None:
+        """Yield the comparable queries that succeed in text."""
+        for position in self._comparable():
+            text = self.text.steps[position]
+            is_query = self.case.all_steps[position].kind is Kind.QUERY
+            if is_query and text.outcome is Outcome.OK and text.read_back is not None:
                 yield position
-            if (text.sqlstate, text.transaction) != (binary.sqlstate, binary.transaction):
+
+    def _comparable(self) -> Iterator[int]:
+        """Yield the statements up to the first one after which the data of the two runs may differ."""
+        for position, step in enumerate(self.case.all_steps):
+            yield position
+            text, binary = self.text.steps[position], self.binary.steps[position]
+            if not self._ends_alike(position) and not state_still_equal(step, text, binary):
                 return
+
+    def _ends_alike(self, step: int) -> bool:
+        text, binary = self.text.steps[step], self.binary.steps[step]
+        return (text.sqlstate, text.transaction) == (binary.sqlstate, binary.transaction)
 
     def rows_of(self, step: int) -> tuple[Counter[bytes], Counter[bytes]]:
         """Return the rows of a query in both formats."""
@@ -231,10 +247,10 @@ class _Judge:
         yield Agree(sum(not reason for reason in judged.values()))
 
     def _doubt(self, arm: str, step: int, reason: str) -> Inconclusive:
-        """Return the doubt about a query, with the way in which its text and its binary form were read back."""
+        """Return the doubt about a statement, with the way in which its text and its binary form were read back."""
         formats = self._formats(arm)
-        seen = (formats.text.steps[step].read_back, formats.binary.steps[step].read_back, formats.binary.steps[step])
-        text, binary = (ended(each or seen[2]) for each in seen[:2])
+        seen = (formats.text.steps[step], formats.binary.steps[step])
+        text, binary = (ended(each.read_back or each) for each in seen)
         return Inconclusive(reason, step, (f"text read back: {text}", f"binary form read back: {binary}"))
 
     def _byte_verdict(self, arm: str, fault: _Fault) -> Verdict:

@@ -149,7 +149,7 @@ def compare(case: Case, modes: Sequence[Mode], left: CaseObservation, right: Cas
         if reason or depends:
             if reason and not obstacle:
                 obstacle, obstacle_at = reason, position
-            may_diverge = depends or not _state_still_equal(step, ours, theirs)
+            may_diverge = depends or not state_still_equal(step, ours, theirs)
         else:
             compared.add(position)
             differing = tuple(_differing(reading(step, modes), ours, theirs))
@@ -207,7 +207,7 @@ def _obstacle(ours: Observation, theirs: Observation) -> str:
     return "timeout" if Outcome.TIMEOUT in outcomes else ""
 
 
-def _state_still_equal(step: Step, ours: Observation, theirs: Observation) -> bool:
+def state_still_equal(step: Step, ours: Observation, theirs: Observation) -> bool:
     """Return whether the data are still equal after a step that one side did not complete.
 
     They are if the step only reads and both transactions have the same status. Any other cancelled command may have
@@ -218,7 +218,7 @@ def _state_still_equal(step: Step, ours: Observation, theirs: Observation) -> bo
 
 def _may_diverge(step: Step, differing: Sequence[Aspect], ours: Observation, theirs: Observation) -> bool:
     if Aspect.OUTCOME in differing or Aspect.TRANSACTION in differing:
-        return not _state_still_equal(step, ours, theirs)
+        return not state_still_equal(step, ours, theirs)
     return step.kind not in _READS and not _STATELESS.issuperset(differing)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from oracles.binary_format import READ_BACK, BinaryFormat
 from oracles.model.case import Kind, Step
+from oracles.model.finding import Finding
 from oracles.model.mode import Protocol, protocol_of
 from oracles.model.observation import CaseObservation, Message, Observation, Outcome, ResultColumn, Run
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
@@ -105,6 +106,41 @@ def test_nothing_is_judged_after_a_statement_with_another_outcome() -> None:
     steps = (query("SELECT a FROM t"), query("SELECT a FROM t"))
     found = judged(BinaryFormat(), case(*steps, samples=(READ_BACK,)), respond, ("master",))
     assert found == (Inconclusive("a type has no binary output"), NotApplicable())
+
+
+def in_order(*steps: tuple[Step, Observation, Observation]) -> tuple[Verdict, ...]:
+    """Judge a case of these steps, each with its observation in text and in binary format."""
+
+    def respond(run: Run) -> CaseObservation:
+        return seen(*(each[1 + (protocol_of(run.modes) is Protocol.BINARY)] for each in steps))
+
+    tested = case(*(step for step, *_ in steps), samples=(READ_BACK,))
+    return judged(BinaryFormat(), tested, respond, ("master",))
+
+
+WRONG = (query("SELECT a FROM t"), TEXT, in_binary("x", back=ok("3")))
+
+
+def test_queries_after_a_query_with_another_outcome_are_judged() -> None:
+    without_output = (query("SELECT a FROM t"), TEXT, replace(error("42883"), read_back=ok()))
+    judgement = in_order(without_output, WRONG)
+    assert finding(judgement).step == 1
+    assert Inconclusive("a type has no binary output") in judgement
+
+
+@pytest.mark.parametrize(
+    "step", [(Step("DELETE FROM t"), ok(), error("57014")), (query("SELECT a FROM t"), error("22012"), ok())]
+)
+def test_a_statement_that_ends_otherwise_in_binary_format_is_inconclusive(
+    step: tuple[Step, Observation, Observation],
+) -> None:
+    doubts = [each for each in in_order(step, WRONG) if isinstance(each, Inconclusive)]
+    assert [(doubt.reason, doubt.step) for doubt in doubts] == [("a statement ends otherwise in binary format", 0)]
+    assert all(doubts[0].sides)
+
+
+def test_nothing_is_judged_after_a_change_with_another_outcome() -> None:
+    assert not any(isinstance(each, Finding) for each in in_order((Step("DELETE FROM t"), ok(), error("57014")), WRONG))
 
 
 def other_bytes(column: ResultColumn) -> Respond:
