@@ -165,6 +165,25 @@ def test_psql_and_pgduel_have_equal_effects(arm: Arm, executor: Executor, statem
     expect_same(arm, executor, Case("by_hand", NASTY.scene, steps))
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "COPY t FROM STDIN; INSERT INTO t VALUES (7, ';')",
+        "INSERT INTO t VALUES (7, 'x');COPY t FROM STDIN",
+        "COPY t FROM STDIN (FORMAT csv, DELIMITER E'\\t');\n-- ;\nDELETE FROM t WHERE a = 1",
+    ],
+)
+@pytest.mark.parametrize("may_fail", [False, True])
+def test_psql_sends_copy_and_other_statements_in_one_message(
+    arm: Arm, executor: Executor, sql: str, *, may_fail: bool
+) -> None:
+    copy = Step(sql, Kind.COPY_IN, b"1\tone\n2\ttwo\n", may_fail=may_fail)
+    case = Case("by_hand", NASTY.scene, (copy, Step("SELECT count(*) FROM t", Kind.QUERY)))
+    observed = expect_same(arm, executor, case)
+    assert dict(observed.digests)["t"] != "0 0"
+    assert parse(script_of(case, NOTHING)) == case
+
+
 @pytest.mark.parametrize("index", range(CASES))
 @pytest.mark.parametrize("generator", sorted(all_generators()))
 def test_psql_and_pgduel_have_equal_effects_for_a_generators_case(

@@ -12,8 +12,9 @@ There are three forms:
 
 import base64
 import re
+from itertools import pairwise
 
-from fuzz.sources.scripts.psql import one_statement
+from fuzz.sources.scripts.psql import BLANK, one_statement, tokens
 from fuzz.triage.reproducer.markers import has_marker
 from fuzz.triage.reproducer.quoting import psql_literal, read_psql_literal, sql_literal
 from oracles.model.case import Kind, Step
@@ -35,7 +36,6 @@ _SLASH_COPY = re.compile(
     rf"""\\copy ([^\n]*?) FROM PROGRAM 'cat "\$PGDUEL_DATA"'(?:[^\n]*{_ORIGINAL}(COPY [^\n]*)|([^\n]*))""",
     re.IGNORECASE,
 )
-_STDIN = re.compile(r"\bFROM\s+(STDIN)\b", re.IGNORECASE)
 SERVER_FILE = f":'{SPOOL_VARIABLE}'"
 _SERVER_FILE = re.compile(rf"{SERVER_FILE}(?: /\* (\w+) \*/)?")
 _STOPS_PSQL = re.compile(rb"^\\\.\r?$|\0", re.MULTILINE)
@@ -93,9 +93,22 @@ def _statement_on_spool(sql: str, data: bytes) -> str:
         for each in (written, f"{written}{_ORIGINAL}{sql}"):
             if original_of_slash_copy(each) == sql:
                 return each
-    if plain and SERVER_FILE in from_server_file(sql) and original_of_server_file(from_server_file(sql)) == sql:
-        return f"{from_server_file(sql)};"
+    written = from_server_file(_message_text(sql))
+    if SERVER_FILE in written and original_of_server_file(from_server_file(sql)) == sql:
+        return f"{written};"
     return without_data(sql)
+
+
+def _message_text(sql: str) -> str:
+    r"""Return the text that psql, given a semicolon, sends as this message of several statements; "" if there is none.
+
+    It has \; for each semicolon of the message.
+    """
+    found = list(tokens(sql))
+    as_one = "".join("," if token.kind == "end" else token.text for token in found)
+    if not one_statement(as_one) or has_marker(sql):
+        return ""
+    return "".join("\\;" if token.kind == "end" else token.text for token in found)
 
 
 def without_data(sql: str) -> str:
@@ -107,11 +120,13 @@ def without_data(sql: str) -> str:
 
 def from_server_file(sql: str) -> str:
     """Return the COPY statement with the file instead of STDIN, which the server reads."""
-    found = _STDIN.search(sql)
-    if found is None:
+    solid = [token for token in tokens(sql) if token.kind not in BLANK]
+    found = [now for before, now in pairwise(solid) if (before.text.lower(), now.text.lower()) == ("from", "stdin")]
+    if len(found) != 1:
         return sql
-    original = "" if found[1] == "STDIN" else f" /* {found[1]} */"
-    return f"{sql[: found.start(1)]}{SERVER_FILE}{original}{sql[found.end() :]}"
+    (stdin,) = found
+    original = "" if stdin.text == "STDIN" else f" /* {stdin.text} */"
+    return f"{sql[: stdin.start]}{SERVER_FILE}{original}{sql[stdin.start + len(stdin.text) :]}"
 
 
 def original_of_server_file(sql: str) -> str:
