@@ -19,6 +19,12 @@ SCENE = (
     Step("CREATE FUNCTION own(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1'"),
     Step("CREATE VIEW unstable AS SELECT a, random() AS r FROM t"),
     Step("CREATE VIEW stable AS SELECT a FROM t"),
+    Step("CREATE VIEW few AS SELECT a, b FROM t ORDER BY b LIMIT 3"),
+    Step("CREATE VIEW page AS SELECT a FROM (SELECT a, b FROM t OFFSET 3) AS s"),
+    Step("CREATE VIEW each AS SELECT DISTINCT ON (b) b, a FROM t ORDER BY b"),
+    Step("CREATE VIEW sorted AS (SELECT a, b FROM t ORDER BY b, a LIMIT 3) UNION ALL SELECT a, b FROM t"),
+    Step("CREATE VIEW firsts AS SELECT DISTINCT ON (b) b, a FROM t ORDER BY b, a"),
+    Step("CREATE VIEW ties AS SELECT a, b FROM t ORDER BY b FETCH FIRST 3 ROWS WITH TIES"),
 )
 
 
@@ -43,6 +49,7 @@ def catalog(connection: psycopg.Connection[Any]) -> Catalog:
         "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY c) FROM t",
         "SELECT to_char(d, 'YYYY'), d + interval '1 day', date_trunc('day', d), extract(epoch FROM d) FROM t",
         "SELECT a FROM stable UNION ALL SELECT a FROM t",
+        "SELECT a FROM sorted, LATERAL (SELECT count(*) FROM ties) AS s UNION ALL SELECT a FROM firsts",
         "SELECT t.a, s.a FROM t, LATERAL (SELECT u.a FROM t AS u WHERE u.a < t.a) AS s",
         "INSERT INTO t (a) VALUES (5000) ON CONFLICT (a) DO UPDATE SET b = excluded.b RETURNING a",
         "UPDATE t SET b = 'x' WHERE a = 1",
@@ -79,6 +86,9 @@ def test_deterministic_statements_have_no_doubts(
         ("SELECT relname FROM pg_class", "system catalog"),
         ("SELECT a FROM t TABLESAMPLE system (50)", "random sample"),
         ("SELECT a FROM unstable", "function random"),
+        ("SELECT a FROM few", "view of some rows"),
+        ("SELECT a FROM page", "view of some rows"),
+        ("SELECT a FROM each", "view of some rows"),
         ("SELECT table_name FROM information_schema.tables", "system catalog"),
         ("SELECT (SELECT max(x) FROM (SELECT random() AS x FROM t) AS s)", "function random"),
         ("UPDATE t SET b = u.b FROM t AS u WHERE u.a > t.a", "update by a join"),

@@ -15,6 +15,7 @@ from pglast.enums import A_Expr_Kind, BoolExprType, CTEMaterialize, JoinType, Nu
 from fuzz.generators.choices import Weighted, pick
 from oracles.model.case import Case, Kind, Step
 from oracles.sql.building import expression, fresh_select, negated, printed
+from oracles.sql.case_views import opaque_names, used_names
 from oracles.sql.determinism import is_known
 from oracles.sql.distinguishable_values import inexact_types, is_exact
 from oracles.sql.exact_expressions import exact_columns
@@ -68,7 +69,8 @@ def _edited(rng: random.Random, step: Step, steps: tuple[Step, ...]) -> Step:
 def _is_comparable(sql: str, steps: Sequence[Step]) -> bool:
     inexact = inexact_types(steps)
     exact = is_exact(sql, _ANY_ROW, inexact, exact_columns(steps, inexact))
-    return exact and is_known(sql) and is_infallible(sql, steps)
+    known = is_known(sql) and opaque_names(steps).isdisjoint(used_names(sql))
+    return exact and known and is_infallible(sql, steps)
 
 
 class _Sites(Reader):

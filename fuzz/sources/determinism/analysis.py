@@ -99,6 +99,7 @@ def read_nodes(text: str) -> list[Node]:
 
 FIRST_USER_OID: Final = 16384
 _UPDATE, _INSERT = 2, 3  # values of CmdType
+_WITH_TIES: Final = 1  # a value of LimitOption
 _FRAME_ROWS: Final = 0x4  # FRAMEOPTION_ROWS, where peers are distinguished
 _BODY: Final = """
     SELECT prosqlbody FROM pg_proc WHERE oid = 'pg_temp.pgduel_analysed'::regproc
@@ -142,6 +143,23 @@ def _with_views(connection: psycopg.Connection[Any], catalog: Catalog, trees: li
         known |= relations
         rows = connection.execute(_VIEWS, [sorted(relations)]).fetchall() if relations else []
         trees = [tree for (action,) in rows for tree in read_nodes(action)]
+        if any(_picks_rows(node) for tree in trees for node in tree.walk()):
+            yield "view of some rows"
+
+
+def _picks_rows(node: Node) -> bool:
+    """Return whether a view's query keeps some of its rows, but not by an order of all its columns.
+
+    The queries of a statement itself have such an order after repair.
+    """
+    cut, skipped = (bool(node.children(name)) for name in ("limitCount", "limitOffset"))
+    first_of_each = node.word("hasDistinctOn") == "true"
+    with_ties = node.number("limitOption") == _WITH_TIES and not skipped
+    if node.kind != "QUERY" or not (first_of_each or skipped or (cut and not with_ties)):
+        return False
+    keys = {clause.number("tleSortGroupRef") for clause in node.children("sortClause")}
+    columns = {each.number("ressortgroupref") for each in node.children("targetList") if each.word("resjunk") != "true"}
+    return not columns <= keys
 
 
 def _doubts(catalog: Catalog, nodes: Iterable[Node]) -> Iterator[str]:
