@@ -5,7 +5,7 @@ the case's own execution. A second run sends them back as literals, and the arm 
 it (sort_keys.py): by its operators, collations and rules for NULLs, but without a sort.
 
 Not judged: sort keys that are not in the rows, and all keys after one of these; keys of types that the server does not
-read back from text; rows after the first 2,000 different keys. Nor are cases that create operators, because these may
+read back from text; rows in binary format, or after the first 2,000 different keys. Nor are cases that create operators, because these may
 not be the ones that sort.
 
 Rows out of order are a fault even if another execution returns them in order. So only their comparison is repeated.
@@ -166,7 +166,8 @@ def _numbers(seen: Observation) -> set[int]:
 def _compared(case: Case, steps: Sequence[Observation]) -> Iterator[tuple[int, _Rows]]:
     """Yield the queries by position whose rows have different sort keys."""
     for position, (step, seen) in enumerate(zip(case.all_steps, steps, strict=True)):
-        keys = sort_keys(step.sql, seen.columns) if step.kind is Kind.QUERY and seen.outcome is Outcome.OK else ()
+        in_text = seen.outcome is Outcome.OK and not any(column.binary for column in seen.columns)
+        keys = sort_keys(step.sql, seen.columns) if step.kind is Kind.QUERY and in_text else ()
         if keys and len(seen.rows) > 1:
             rows = _rows(SortCheck(step.sql, keys, seen.columns), seen, case.modes)
             if rows is not None:

@@ -14,6 +14,7 @@ from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, V
 from tests.oracles.observed import case, error, finding, judged, ok, query, seen
 
 NUMERIC, REGCLASS, MINE = ResultColumn("a", "1700"), ResultColumn("a", "2205"), ResultColumn("a", "mood")
+ANYARRAY = ResultColumn("a", "2277")  # as in pg_stats; its bytes have the OID of its elements' type
 Respond = Callable[[Run], Observation]
 
 
@@ -152,7 +153,7 @@ def test_other_bytes_for_the_same_text_are_found() -> None:
     assert (found.origin, found.arms) == ("bytes of type 1700", ("master", "patched"))
 
 
-@pytest.mark.parametrize("column", [REGCLASS, MINE, ResultColumn("a", "701")])
+@pytest.mark.parametrize("column", [REGCLASS, MINE, ResultColumn("a", "701"), ANYARRAY])
 def test_bytes_of_types_with_several_forms_may_differ(column: ResultColumn) -> None:
     assert verdicts(other_bytes(column), arms=("master", "patched")) == (Agree(1),)
 

@@ -7,6 +7,7 @@ import pytest
 
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import assignments, judge_case
+from fuzz.execution.modes import MODES
 from fuzz.servers.arm import Arm
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
@@ -158,6 +159,14 @@ def test_arrays_whose_nulls_would_be_read_as_text_are_not_judged(executor: Execu
     texts = "SELECT CASE WHEN t < 'z' THEN ARRAY[t] ELSE ARRAY[NULL::text] END FROM a ORDER BY 1"
     found = verdicts_of_servers(executor, arms, [texts], "SET array_nulls = off")
     assert Inconclusive("sort keys are rounded in text") in found
+
+
+@pytest.mark.servers
+def test_rows_in_binary_format_are_not_judged(executor: Executor, arms: tuple[Arm, ...]) -> None:
+    numbers = Step("SELECT n::int2 FROM (VALUES (11569), (11577)) AS q (n) ORDER BY 1", Kind.QUERY)  # as text, -1 and -9
+    ordered = Case("by_hand", (), (numbers,), (MODES["binary"],), samples=(ORDERED.name,))
+    judged = judge_case(executor, assignments([Order()], arms), ordered)
+    assert [verdict for _, verdict in judged.verdicts] == [NotApplicable()]
 
 
 def verdicts_of_servers(executor: Executor, arms: tuple[Arm, ...], queries: list[str], *commands: str) -> list[Verdict]:
