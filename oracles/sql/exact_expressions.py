@@ -214,8 +214,7 @@ def _is_unknown(value: Any) -> bool:
 
 def given_names(tree: Any) -> Given:
     """Return the names that a query gives to other expressions than columns of the same name."""
-    given = _Given()
-    given(tree)
+    given = _given(tree)
     return given.others | {name: (None,) for name, _ in given.columns}
 
 
@@ -234,9 +233,15 @@ def _changed(sql: str) -> frozenset[str]:
 
 
 def _read(tree: Any) -> _Names:
+    given = _given(tree)
+    return _Names(tuple(given.columns), frozenset(given.others))
+
+
+def _given(tree: Any) -> "_Given":
     given = _Given()
     given(tree)
-    return _Names(tuple(given.columns), frozenset(given.others))
+    given.add(given.bare & given.relations)
+    return given
 
 
 def _implied_name(value: Any) -> str:
@@ -278,6 +283,8 @@ class _Given(Reader):
         super().__init__()
         self.columns: list[tuple[str, str]] = []
         self.others: dict[str, list[Any]] = defaultdict(list)
+        self.bare: set[str] = set()  # references without qualifiers, which may be rows of a relation
+        self.relations: set[str] = set()
 
     def visit_ColumnDef(self, _ancestors: Any, node: Any) -> None:
         self.columns.append((node.colname, _type_of(node.typeName) if node.typeName else ""))
@@ -288,24 +295,37 @@ class _Given(Reader):
         if name and node.val is not None and not is_column:
             self.others[name].append(node.val)
 
+    def visit_ColumnRef(self, _ancestors: Any, node: Any) -> None:
+        if len(node.fields) == 1:
+            self.bare.add(_column(node))
+
+    def visit_RangeVar(self, _ancestors: Any, node: Any) -> None:
+        self.relations.add(node.relname)
+
+    def visit_RangeFunction(self, _ancestors: Any, node: Any) -> None:
+        """Add the alias of a function, which is the name of its column, too."""
+        self.add(() if node.alias is None else (node.alias.aliasname,))
+
     def visit_Alias(self, _ancestors: Any, node: Any) -> None:
-        self._add(name.sval for name in node.colnames or ())
+        self.relations.add(node.aliasname)
+        self.add(name.sval for name in node.colnames or ())
 
     def visit_CommonTableExpr(self, _ancestors: Any, node: Any) -> None:
-        self._add(name.sval for name in node.aliascolnames or ())
+        self.add(name.sval for name in node.aliascolnames or ())
 
     def visit_ViewStmt(self, _ancestors: Any, node: Any) -> None:
-        self._add(name.sval for name in node.aliases or ())
+        self.add(name.sval for name in node.aliases or ())
 
     def visit_IntoClause(self, _ancestors: Any, node: Any) -> None:
-        self._add(name.sval for name in node.colNames or ())
+        self.add(name.sval for name in node.colNames or ())
 
     def visit_RangeTableFuncCol(self, _ancestors: Any, node: Any) -> None:
-        self._add((node.colname,))
+        self.add((node.colname,))
 
     def visit_JsonTableColumn(self, _ancestors: Any, node: Any) -> None:
-        self._add((node.name,))
+        self.add((node.name,))
 
-    def _add(self, names: Iterable[str]) -> None:
+    def add(self, names: Iterable[str]) -> None:
+        """Add names of unknown expressions."""
         for name in names:
             self.others[name].append(None)
