@@ -18,6 +18,7 @@ from fuzz.report.mutants_table import (
     annotated,
     mutants_json,
     print_control,
+    print_failures,
     print_mutants,
     print_survivors,
     print_unconfirmed,
@@ -98,6 +99,7 @@ def mutate(
             ended = run.run()
     if store.control is not None:
         print_control(console, store.control)
+    print_failures(console, run.results)
     print_unconfirmed(console, run.results)
     print_survivors(console, run.results, store.patch)
     print_mutants(console, [patch.name for patch in subject.patches], run.results)

@@ -69,6 +69,16 @@ def print_unconfirmed(console: Console, results: Sequence[MutantResult]) -> None
             )
 
 
+def print_failures(console: Console, results: Sequence[MutantResult]) -> None:
+    """Print the number of cases that were not judged because pgduel itself failed, if any."""
+    failures = [each.duel.failures for each in results if each.duel is not None and each.duel.failures]
+    if failures:
+        console.say(
+            f"pgduel itself failed on {sum(failures)} cases of {len(failures)} mutants, which these cases cannot kill; "
+            "--json has the number for each"
+        )
+
+
 def mutants_json(results: Sequence[MutantResult], lines: Sequence[MutableLine]) -> dict[str, Any]:
     """Return the results for `--json`: counts by patch, and all mutants."""
     patches = dict.fromkeys(line.patch for line in lines)

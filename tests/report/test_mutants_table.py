@@ -12,6 +12,7 @@ from fuzz.report.mutants_table import (
     annotated,
     mutants_json,
     print_control,
+    print_failures,
     print_mutants,
     print_survivors,
     print_unconfirmed,
@@ -69,6 +70,14 @@ def test_a_kill_that_did_not_occur_again_is_printed() -> None:
     assert printed(print_unconfirmed, (*RESULTS, once)).splitlines() == [
         "killed once, but not when case 1/a/3 ran again: a.c:1, by hang: no answer"
     ]
+
+
+def test_cases_on_which_pgduel_failed_are_printed() -> None:
+    failed = [MutantResult(mutant(0, line, "line(0);"), duel=DuelResult(90, line)) for line in (1, 2)]
+    assert printed(print_failures, (*RESULTS, *failed)).splitlines() == [
+        "pgduel itself failed on 3 cases of 2 mutants, which these cases cannot kill; --json has the number for each"
+    ]
+    assert not printed(print_failures, RESULTS)
 
 
 def test_judged_mutants_stand_below_their_lines() -> None:
