@@ -280,18 +280,8 @@ class _Worker:
             self._engine.conclude(executed=executed)
 
     def _log(self, generator: str, name: str, error: Exception, result: RangeResult) -> str:
-        """Log an error of pgduel itself, keep a line about it for the user, and return its kind.
-
-        An oracle that fails on each case would fill the disk within weeks, so few errors of each place are logged.
-        """
-        log = self._work.directory / ERRORS
-        place = _place(error)
-        self._logged[place] += 1
-        if self._logged[place] <= LOGGED:
-            text = f"case {name}\n{''.join(traceback.format_exception(error))}\n"
-            if self._logged[place] == LOGGED:
-                text += f"{LOGGED} errors of this worker at this place are logged; more are only counted\n\n"
-            outlasted(partial(append, log, text), _ignore)
+        """Log an error of pgduel itself, keep a line about it for the user, and return its kind."""
+        log = self._log_traceback(f"case {name}", error)
         kind = type(error).__name__
         own = error_in_file(error)
         what = f"case {name}: {own}" if own else f"pgduel failed on case {name}: {error!r}"
@@ -377,6 +367,21 @@ class _Worker:
         if self._postmasters() != servers:
             raise ServerError(f"a server went away during case {case}")
 
+    def _log_traceback(self, what: str, error: Exception) -> Path:
+        """Log an error of pgduel itself, and return the log.
+
+        An oracle that fails on each case would fill the disk within weeks, so few errors of each place are logged.
+        """
+        log = self._work.directory / ERRORS
+        place = _place(error)
+        self._logged[place] += 1
+        if self._logged[place] <= LOGGED:
+            text = f"{what}\n{''.join(traceback.format_exception(error))}\n"
+            if self._logged[place] == LOGGED:
+                text += f"{LOGGED} errors of this worker at this place are logged; more are only counted\n\n"
+            outlasted(partial(append, log, text), _ignore)
+        return log
+
     def _postmasters(self) -> list[int]:
         """Return the process numbers of the servers. Raises ServerError if one is down."""
         return [running(arm) for arm in self._work.arms]
@@ -390,7 +395,9 @@ class _Worker:
             with fresh_servers(self._work.arms) as arms:
                 smallest = outlasted(partial(self._investigate, job.fingerprint, arms), _ignore)
         except Exception as error:
-            reason = error if isinstance(error, PgduelError) else repr(error)
+            reason = str(error)
+            if not isinstance(error, PgduelError):
+                reason = f"{error!r} (see {self._log_traceback(f'reduction of finding {job.fingerprint}', error)})"
             later = f"{workdir.COMMAND} fuzz --resume {self._work.directory.name} tries again"
             return ReductionResult(f"finding {job.fingerprint} is not reduced: {reason} ({later})")
         often = "" if smallest.always else f" ({smallest.how_often})"
@@ -423,6 +430,8 @@ class _Worker:
                         return RetryResult("")
                     seen[_doubt_kind(doubt, judged)] += 1
         except Exception as raised:
+            if not isinstance(raised, PgduelError):
+                self._log_traceback(f"retry of doubt {doubt.name}", raised)
             error = f"could not be tried: {raised if isinstance(raised, PgduelError) else repr(raised)}"
         counts = ", ".join(f"{kind} {count} times" for kind, count in sorted(seen.items()))
         outcome = f"found: {', '.join(found)}" if found else error or counts

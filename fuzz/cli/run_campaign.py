@@ -21,7 +21,7 @@ from fuzz.campaign.schedule import Job, Result, Schedule
 from fuzz.campaign.stop import Interrupt, interruptible
 from fuzz.campaign.store import Store
 from fuzz.campaign.usage import usage_of
-from fuzz.campaign.worker import CaseWork, attached, require_room, revive, server_cpu
+from fuzz.campaign.worker import ERRORS, CaseWork, append, attached, require_room, revive, server_cpu
 from fuzz.cli.options import facts_of
 from fuzz.engines.engine import EngineName
 from fuzz.engines.guided.driver import ensure_driver
@@ -179,11 +179,19 @@ def replay_known(store: Store, arms: Sequence[Arm], findings: Sequence[KnownFind
     shown.say(f"replaying {numbered(len(findings), 'finding')} of earlier builds")
     for outcome in replays(findings, arms):
         if isinstance(outcome, FailedReplay):
-            shown.say(f"finding {outcome.fingerprint} could not be replayed: {outcome.error}")
+            _say_failed_replay(outcome, store.directory / ERRORS, shown)
             continue
         store.record_replay(outcome)
         where = "all arms show it" if outcome.of_base else "still there" if outcome.shown else "not there"
         shown.say(f"finding {outcome.fingerprint}: {where}")
+
+
+def _say_failed_replay(failed: FailedReplay, log: Path, shown: Display) -> None:
+    """Print an error, and log its traceback if it is one of pgduel itself."""
+    if failed.traceback:
+        outlasted(partial(append, log, f"replay of finding {failed.fingerprint}\n{failed.traceback}\n"), shown.say)
+    see = f" (see {log})" if failed.traceback else ""
+    shown.say(f"finding {failed.fingerprint} could not be replayed: {failed.error}{see}")
 
 
 def run(store: Store, plan: Plan, arms: Sequence[Arm], processes: Processes, shown: Display) -> str:

@@ -6,6 +6,7 @@ A replay without a decision, for example after a timeout, is none.
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from traceback import format_exception
 
 from fuzz.errors import PgduelError
 from fuzz.execution.executor import Executor
@@ -44,6 +45,7 @@ class FailedReplay:
 
     fingerprint: str
     error: str
+    traceback: str = ""  # of an error of pgduel itself
 
 
 def can_replay(found: StoredFinding, arms: Sequence[str]) -> bool:
@@ -74,8 +76,10 @@ def _outcome(known: KnownFinding, executor: Executor, arms: Sequence[Arm]) -> Re
         if outcome is not None and not outcome.shown and _moved_to_base(known, arms):
             return replace(outcome, shown=True, of_base=True)
     except Exception as error:  # an oracle may fail, too, for example because EXPLAIN has changed
-        reason = str(error) if isinstance(error, PgduelError) else repr(error)
-        return FailedReplay(known.found.finding.fingerprint, reason)
+        fingerprint = known.found.finding.fingerprint
+        if isinstance(error, PgduelError):
+            return FailedReplay(fingerprint, str(error))
+        return FailedReplay(fingerprint, repr(error), "".join(format_exception(error)))
     return outcome
 
 

@@ -224,6 +224,10 @@ def test_an_oracle_that_fails_in_a_reduction_does_not_end_the_worker(
         result = do(Reduction(fingerprint))
     assert isinstance(result, ReductionResult)
     assert result.note.startswith(f"finding {fingerprint} is not reduced: KeyError('Plan Rows') (")
+    assert str(tmp_path / worker.ERRORS) in result.note
+    log = (tmp_path / worker.ERRORS).read_text()
+    assert log.startswith(f"reduction of finding {fingerprint}\nTraceback")
+    assert "raise KeyError" in log
     with opened(tmp_path) as store:
         assert not store.finding(fingerprint).reduced
 

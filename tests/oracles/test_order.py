@@ -163,7 +163,9 @@ def test_arrays_whose_nulls_would_be_read_as_text_are_not_judged(executor: Execu
 
 @pytest.mark.servers
 def test_rows_in_binary_format_are_not_judged(executor: Executor, arms: tuple[Arm, ...]) -> None:
-    numbers = Step("SELECT n::int2 FROM (VALUES (11569), (11577)) AS q (n) ORDER BY 1", Kind.QUERY)  # as text, -1 and -9
+    numbers = Step(
+        "SELECT n::int2 FROM (VALUES (11569), (11577)) AS q (n) ORDER BY 1", Kind.QUERY
+    )  # as text, -1 and -9
     ordered = Case("by_hand", (), (numbers,), (MODES["binary"],), samples=(ORDERED.name,))
     judged = judge_case(executor, assignments([Order()], arms), ordered)
     assert [verdict for _, verdict in judged.verdicts] == [NotApplicable()]
