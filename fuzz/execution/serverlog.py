@@ -19,7 +19,8 @@ from fuzz.servers.account import server_account
 from fuzz.servers.cluster import log_text
 from oracles.model.observation import Message, Remote
 
-_PREFIX = re.compile(rf"^(\d+)\|(?:{LED_BY}(\d+)\b)?[^|]*\|(.*)$", re.DOTALL)
+# An application name may have bars, so it ends before a severity. Without one, it ends at the first bar.
+_PREFIX = re.compile(rf"^(\d+)\|(?:{LED_BY}(\d+)\b)?(?:.*?\|(?=[A-Z]+:  )|[^|]*\|)(.*)$", re.DOTALL)
 _PROBE = re.compile(r"^pgduel_probe: signal \d+ in process (\d+) led by (\d+)")
 _NAMES_PROCESS = (_PROBE, re.compile(r"^TRAP: .*PID: (\d+)"), re.compile(r"^==(\d+)=="))
 _DIED = re.compile(r"\(PID (\d+)\) (?:was terminated by signal|exited with exit code (?![01]$))")

@@ -5,8 +5,8 @@ the case's own execution. A second run sends them back as literals, and the arm 
 it (sort_keys.py): by its operators, collations and rules for NULLs, but without a sort.
 
 Not judged: sort keys that are not in the rows, and all keys after one of these; keys of types that the server does not
-read back from text; rows in binary format, or after the first 2,000 different keys. Nor are cases that create operators, because these may
-not be the ones that sort.
+read back from text; rows in binary format, or after the first 2,000 different keys. Nor are cases that create
+operators, because these may not be the ones that sort.
 
 Rows out of order are a fault even if another execution returns them in order. So only their comparison is repeated.
 """

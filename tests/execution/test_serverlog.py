@@ -47,6 +47,12 @@ def test_only_a_line_feed_ends_a_line(character: str) -> None:
     assert split("") == []
 
 
+def test_application_names_may_have_bars() -> None:
+    entries = split("100|a|b|ERROR:  22023: LOG|WARNING:  x\n200||PANIC:  XX000: y|LOG:  z\n")
+    assert about(100, entries) == ("ERROR:  22023: LOG|WARNING:  x",)
+    assert about(200, entries) == ("PANIC:  XX000: y|LOG:  z",)
+
+
 def test_errors_have_their_sqlstate_and_function() -> None:
     log = """\
 100|a|ERROR:  XX000: tuple concurrently updated

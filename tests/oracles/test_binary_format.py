@@ -113,7 +113,8 @@ def in_order(*steps: tuple[Step, Observation, Observation]) -> tuple[Verdict, ..
     """Judge a case of these steps, each with its observation in text and in binary format."""
 
     def respond(run: Run) -> CaseObservation:
-        return seen(*(each[1 + (protocol_of(run.modes) is Protocol.BINARY)] for each in steps))
+        in_text = protocol_of(run.modes) is not Protocol.BINARY
+        return seen(*(text if in_text else binary for _, text, binary in steps))
 
     tested = case(*(step for step, *_ in steps), samples=(READ_BACK,))
     return judged(BinaryFormat(), tested, respond, ("master",))

@@ -123,6 +123,17 @@ def test_long_cases_are_left_out(hostile: CampaignReport) -> None:
     assert len(text) < 10_000
 
 
+def test_a_table_of_many_bugs_is_cut(hostile: CampaignReport) -> None:
+    many = replace(
+        hostile, bugs=tuple(replace(hostile.bugs[0], title=f"{number} rows missing") for number in range(999))
+    )
+    text = all_formats()["markdown"].text(many)
+    rows = text.count(" rows missing` |")
+    assert 50 < rows < 999
+    assert f"\n{999 - rows} more bugs without a line in this table.\n" in text
+    assert len(text) < 65_536  # of a comment in GitHub
+
+
 def test_a_page_without_its_packages_is_refused_in_one_line(
     hostile: CampaignReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:

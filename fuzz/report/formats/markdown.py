@@ -14,6 +14,7 @@ from fuzz.report.terminal import clock
 
 _LONGEST_SCRIPT: Final = 8_000  # characters of a case's statements; longer ones are left out
 _LONGEST_BUGS: Final = 50_000  # characters of all bugs, because comments of pull requests are limited
+_LONGEST_TABLE: Final = 10_000  # characters of the rows of their table
 _TICKS: Final = re.compile("`+")
 
 
@@ -80,10 +81,7 @@ def _bugs(report: CampaignReport) -> Iterator[str]:
         return
     yield "| bug | difference | oracle | cases | status | to blame |"
     yield "|---|---|---|--:|---|---|"
-    for bug in report.bugs:
-        title, cause = (code(text, in_table=True) for text in (bug.title, bug.cause))
-        cells = (code(bug.key), title, bug.oracle, str(bug.cases), bug.state, cause)
-        yield f"| {' | '.join(cells)} |"
+    yield from _rows(report)
     yield ""
     room = _LONGEST_BUGS
     for number, bug in enumerate(report.bugs):
@@ -94,6 +92,21 @@ def _bugs(report: CampaignReport) -> Iterator[str]:
             yield ""
             return
         yield text
+
+
+def _rows(report: CampaignReport) -> Iterator[str]:
+    """Yield the rows of the table, and a line about those that it has no room for."""
+    room = _LONGEST_TABLE
+    for number, bug in enumerate(report.bugs):
+        title, cause = (code(text, in_table=True) for text in (bug.title, bug.cause))
+        cells = (code(bug.key), title, bug.oracle, str(bug.cases), bug.state, cause)
+        row = f"| {' | '.join(cells)} |"
+        room -= len(row)
+        if room < 0:
+            yield ""
+            yield f"{numbered(len(report.bugs) - number, 'more bug')} without a line in this table."
+            return
+        yield row
 
 
 def _bug(bug: ReportedBug) -> Iterator[str]:
