@@ -139,6 +139,12 @@ def test_a_line_belongs_to_the_definition_above_it() -> None:
     assert [*functions_at(BEFORE, [lines["  calls++;"], lines["  return a < b;"]])] == ["first", "second"]
 
 
+def test_lines_of_functions_are_those_of_a_diff() -> None:
+    """git counts line feeds only."""
+    source = BEFORE.replace("static int calls;", "\f\f\f\f\f\f\f\f\n\nstatic int calls;", 1)
+    assert [*functions_at(source, [source.split("\n").index("  calls++;") + 1])] == ["first"]
+
+
 def test_changed_added_and_removed_functions_are_found(tmp_path: Path) -> None:
     before = tree_of(tmp_path / "before", kept=BEFORE, same=BEFORE, gone=BEFORE)
     changed = BEFORE.replace("a < b", "a <= b") + "\nvoid\nthird(void)\n{\n}\n"

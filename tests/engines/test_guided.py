@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from fuzz.cli.fuzz import new_plan
 from fuzz.engines.engine import EngineName
+from fuzz.engines.guided import driver
 from fuzz.engines.guided.driver import Driver, DriverEnded
 from fuzz.engines.guided.engine import GuidedEngine
 from fuzz.engines.guided.inputs import (
@@ -32,7 +33,7 @@ from fuzz.engines.libfuzzer.build import CLANG
 from fuzz.engines.libfuzzer.run import input_name
 from fuzz.engines.property_based import profile
 from fuzz.engines.seeded import draw_case
-from fuzz.errors import CaseError
+from fuzz.errors import CaseError, StorageError
 from fuzz.generators.choices import Stream
 from fuzz.generators.copy_batches.generator import PROLOGUE
 from fuzz.generators.generator import Generator, Scale, all_generators
@@ -42,6 +43,15 @@ from fuzz.sources.source import UserInput
 from oracles.model.case import Case, CaseId, Step
 
 GENERATORS = sorted(all_generators())
+
+
+def test_a_driver_that_does_not_start_leaves_no_file_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "ensure_driver", lambda: tmp_path / "missing")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for log in (tmp_path / "log", tmp_path / "missing" / "log"):
+        with pytest.raises((FileNotFoundError, StorageError)):
+            Driver(0, Layout((), 0), tmp_path / "corpus", log, seed=1)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_a_choice_takes_the_bytes_that_its_range_needs() -> None:

@@ -45,7 +45,7 @@ def changed_functions(before: str, after: str) -> frozenset[Function]:
 def functions_at(source: str, numbers: Iterable[int]) -> Iterator[str]:
     """Yield for each line the name of the function whose definition is the last one at or above it."""
     starts, names = [], []
-    for number, line in enumerate(source.splitlines(), start=1):
+    for number, line in enumerate(source.split("\n"), start=1):
         if (definition := _DEFINITION.match(line)) and not line.rstrip().endswith(";"):
             starts.append(number)
             names.append(definition[1])

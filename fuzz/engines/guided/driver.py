@@ -5,7 +5,7 @@ import os
 import shutil
 import struct
 import subprocess
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
@@ -77,10 +77,14 @@ class Driver:
         self._log = log
         command = [str(ensure_driver()), *_OPTIONS, f"-seed={seed}", f"-artifact_prefix={corpus.parent}/", str(corpus)]
         regions = " ".join(f"{region.offset} {region.edges}" for region in layout.regions)
-        answers, self._answers = os.pipe()
-        self._inputs, inputs = os.pipe()
-        pipes = f"{answers} {inputs}"
-        with workdir.writing(log), log.open("ab") as messages:
+        with ExitStack() as own, ExitStack() as others, workdir.writing(log), log.open("ab") as messages:
+            answers, self._answers = os.pipe()
+            others.callback(os.close, answers)
+            own.callback(os.close, self._answers)
+            self._inputs, inputs = os.pipe()
+            others.callback(os.close, inputs)
+            own.callback(os.close, self._inputs)
+            pipes = f"{answers} {inputs}"
             self._process = subprocess.Popen(
                 command,
                 cwd="/",
@@ -91,8 +95,7 @@ class Driver:
                 pass_fds=(answers, inputs, counters),
                 start_new_session=True,
             )
-        os.close(answers)
-        os.close(inputs)
+            self._own = own.pop_all()
 
     def next_input(self) -> bytes:
         """Return the next input. Raises DriverEnded."""
@@ -117,7 +120,6 @@ class Driver:
 
     def close(self) -> None:
         """End the process."""
-        os.close(self._answers)
-        os.close(self._inputs)
+        self._own.close()
         self._process.kill()
         self._process.wait()
