@@ -69,7 +69,7 @@ class ArmOptions:
         if commits is not None and repo is None:
             raise SourceError("--range needs a checkout; give --repo")
         if repo is not None and commits is None and ".." not in "".join((*(series or ()), *(arms or ()))):
-            raise SourceError("--repo is only the checkout of a range of commits; give --range A..B, too")
+            raise SourceError("--repo is only the checkout of a range; give --range A..B or --arm NAME=A..B, too")
         if len([each for each in (arms, series, commits) if each]) > 1:
             raise SourceError("the patches are given by more than one of --arm, --series and --range; give one of them")
         if manifest is not None and not (arms or series or commits):

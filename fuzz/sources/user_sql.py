@@ -29,7 +29,7 @@ from fuzz.generators.generator import Scale
 from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_quick
 from fuzz.sources.determinism.catalog import Catalog
 from fuzz.sources.determinism.repair import repair
-from fuzz.sources.scripts.psql import Sent, read_script
+from fuzz.sources.scripts.psql import Sent, inclusions, read_script
 from fuzz.sources.scripts.steps import StepConverter
 from fuzz.sources.source import LostServer, Source, UserInput
 from oracles.model.case import Case, Kind, Step
@@ -130,6 +130,7 @@ class Files:
 
     scripts: tuple[tuple[Sent, ...], ...]
     recorded: tuple[str, ...]
+    inclusions: tuple[str, ...] = ()  # places where a script includes a file, which is not read: path and line
 
 
 @lru_cache(maxsize=1)
@@ -144,9 +145,11 @@ def read_files(path: Path) -> Files:
         limit = MOST_BYTES >> 20
         raise CaseError(f"{path} has {size >> 20} MB, which each case would load; give at most {limit} MB of SQL")
     texts = {each: _text(each) for each in found}
-    scripts = tuple(tuple(read_script(text, {}, {})) for file, text in texts.items() if file.suffix != ".csv")
+    read = {file: text for file, text in texts.items() if file.suffix != ".csv"}
+    scripts = tuple(tuple(read_script(text, {}, {})) for text in read.values())
     recorded = (sql for file, text in texts.items() if file.suffix == ".csv" for sql in _recorded(file, text))
-    files = Files(scripts, tuple(dict.fromkeys(recorded)))
+    included = (f"{file}, line {line}" for file, text in read.items() for line in inclusions(text))
+    files = Files(scripts, tuple(dict.fromkeys(recorded)), tuple(included))
     if not any(scripts) and not files.recorded:
         raise CaseError(f"{path} has no statement; give scripts with SELECT, or recorded statements")
     return files
@@ -216,7 +219,13 @@ class UserSql(Source):
                 raise self._nothing_comparable()
         lost = sum(not trees(sql) for sql in queries)
         left_out = f"left out: {lost} of {len(queries)} queries of {self._path}, nested too deeply or no valid SQL"
-        return (left_out,) if lost else ()
+        return (*((left_out,) if lost else ()), *self._left_out_files())
+
+    def _left_out_files(self) -> Iterator[str]:
+        """Yield a line about files that the scripts include."""
+        if places := read_files(self._path).inclusions:
+            more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+            yield f"left out: files that \\i or \\ir includes ({places[0]}{more}); give --sql their directory"
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case. Raises CaseError if no statement of the files can be used, ServerError."""

@@ -183,6 +183,13 @@ def test_recorded_statements_that_are_nested_too_deeply_are_counted(arm: Arm, tm
     assert deep not in [step.sql for step in case.steps]
 
 
+def test_files_that_a_script_includes_are_left_out_with_a_remark(arm: Arm, tmp_path: Path) -> None:
+    (tmp_path / "queries.sql").write_text("\\ir tables.sql\nSELECT 1;\n")
+    with closing(SourceDatabase(arm, "includes", UserInput(str(tmp_path)))) as target:
+        (remark,) = UserSql(target).remarks()
+    assert remark.startswith(f"left out: files that \\i or \\ir includes ({tmp_path}/queries.sql, line 1); ")
+
+
 def test_a_schema_with_a_view_that_has_no_data_is_usable(arm: Arm, tmp_path: Path) -> None:
     """A dump of the schema alone leaves materialized views without data."""
     schema = "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW empty AS SELECT a FROM t WITH NO DATA;"

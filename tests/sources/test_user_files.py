@@ -58,6 +58,12 @@ def test_pipes_in_a_directory_are_left_out(tmp_path: Path) -> None:
     assert len(read_files(tmp_path).scripts) == 1
 
 
+def test_files_that_scripts_include_are_noted(tmp_path: Path) -> None:
+    (tmp_path / "x.sql").write_text("SELECT 1;\n\\i schema.sql\n\\if 0\n\\ir never.sql\n\\endif\nSELECT '\\i x';\n")
+    (tmp_path / "y.sql").write_text("SELECT 2;\n\\include_relative more.sql\n")
+    assert read_files(tmp_path).inclusions == (f"{tmp_path}/x.sql, line 2", f"{tmp_path}/y.sql, line 2")
+
+
 def test_too_large_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MOST_BYTES", 10)
     (tmp_path / "x.sql").write_text("SELECT 'too long';")

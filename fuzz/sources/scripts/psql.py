@@ -192,6 +192,8 @@ _COPY_IN = re.compile(r"\s*COPY\b.*\bFROM\s+STDIN\b", re.IGNORECASE | re.DOTALL)
 _SLASH_COPY_IN = re.compile(r"\\copy (.*\bfrom\s+(?:p?stdin\b|').*)", re.IGNORECASE)
 _END_OF_DATA = re.compile(r"^\\\.(?:\r?\n|\Z)", re.MULTILINE)
 _REFERENCE = re.compile(r""":(?:(?P<plain>\w+)|'(?P<literal>\w+)'|"(?P<name>\w+)"|\{\?(?P<tested>\w+)\})""")
+_INCLUDING = frozenset({"i", "include", "ir", "include_relative"})
+_INCLUDES = re.compile(r"\\i(?:r|nclude(?:_relative)?)?\s")
 _SENDS = frozenset({"g", "gx", "gset", "gexec", "crosstabview"})
 
 
@@ -212,11 +214,21 @@ def read_script(text: str, variables: Mapping[str, str], environment: Mapping[st
     return _Reader(text, dict(variables), environment).read()
 
 
+def inclusions(text: str) -> list[int]:
+    r"""Return the numbers of the lines at which a script includes a file (\i, \ir). `read_script` leaves that out."""
+    if not _INCLUDES.search(text):
+        return []
+    reader = _Reader(text, {}, {})
+    reader.read()
+    return reader.inclusions
+
+
 class _Reader:
     def __init__(self, text: str, variables: dict[str, str], environment: Mapping[str, str]) -> None:
         self._text = text
         self._words = Words(variables, environment)
         self._sent: list[Sent] = []
+        self.inclusions: list[int] = []
         self._line, self._counted = 1, 0  # line number of a position
         self._begin("")
 
@@ -298,6 +310,8 @@ class _Reader:
             self._begin("")
         elif word in ("c", "connect") and self._words.active:
             self._sent.append(Sent("DISCARD ALL", None, self._line_of(token.start)))
+        elif word in _INCLUDING and self._words.active:
+            self.inclusions.append(self._line_of(token.start))
         else:
             self._words.command(word, command[len(word) + 1 :])
         return end
