@@ -113,9 +113,7 @@ class Oracle(ABC):
     needs_equal_plans: ClassVar[bool] = False  # it judges only arms whose patches declare that they keep plans
     needs_another_arm: ClassVar[bool] = True  # it cannot judge a single arm
     reference_is_steady: ClassVar[bool] = False  # its findings presume that `arms[0]` behaves alike each time
-    origin_is_cause: ClassVar[bool] = (
-        False  # findings of one origin have one cause, because it is a place in the server
-    )
+    origin_is_cause: ClassVar[bool] = False  # findings of one origin, a place in the server, have one cause
     judges_lost_servers: ClassVar[bool] = False  # its verdicts count even if a server went away meanwhile
     samples: ClassVar[tuple[Sample, ...]] = ()  # shares of the cases that it judges with additional runs
     actual_title: ClassVar[str] = "actual"  # title of a finding's actual behaviour in a mail
