@@ -76,6 +76,7 @@ def only_reads(statement: Any) -> bool:
     return isinstance(statement, ast.SelectStmt) and _search(statement, _Changes())
 
 
+@lru_cache(CACHED)
 def is_read_only(sql: str) -> bool:
     """Return whether a text is a single query that changes no data, as far as it shows."""
     statements = trees(sql)
