@@ -27,7 +27,7 @@ from fuzz.servers.coverage import Covered, covered
 from fuzz.servers.flavor import PROFILE_FILE
 from fuzz.servers.modules import ensure_module
 from fuzz.sources.source import UserInput
-from fuzz.sources.sqlancer.options import REPORTS, SqlancerRun
+from fuzz.sources.sqlancer.options import ANSWERS, REPORTS, SqlancerRun
 from fuzz.sources.sqlancer.running import Server
 from fuzz.sources.sqlancer.running import run as run_sqlancer
 from fuzz.sources.sqlsmith import SEEDS
@@ -44,7 +44,6 @@ _SMITH_QUERIES: Final = 100_000  # limit on one scene, more than it generates in
 
 Result = TypeVar("Result")
 Fuzzer = Callable[[Arm], int]  # fuzzes an arm; returns the number of answers that it compared
-_COMPARED: Final = 2  # answers in a check of SQLancer: a query's, and the union of its parts'
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,17 +124,21 @@ def smith_on_scene(arm: Arm, target: SourceDatabase, rng: random.Random, queries
     await_connections(arm.cluster)
 
 
-def lancer(class_path: str, oracle: str, seed: int, seconds: float, workers: int) -> Fuzzer:
-    """Return SQLancer alone with one of its oracles, one process per worker."""
+def lancer(class_path: str, seed: int, seconds: float, workers: int) -> Fuzzer:
+    """Return SQLancer alone, one process per worker. Its oracles that compare answers have equal times, in turn."""
+    oracles = [name for name, answers in ANSWERS.items() if answers]
+    turn = seconds / len(oracles)
 
     def work(arm: Arm, worker: int, over: Event) -> int:
         judged = 0
         first = seed + worker * SEEDS // workers
-        until = time.monotonic() + seconds
+        began = time.monotonic()
         server = Server(str(arm.cluster.socket_dir), arm.cluster.port)
-        while not over.is_set() and (left := until - time.monotonic()) >= 1:
-            call = SqlancerRun.search(oracle, first, round(left))
-            judged += _COMPARED * run_sqlancer(server, class_path, call, f"lancer{worker}_").queries
+        while not over.is_set() and (left := seconds - (time.monotonic() - began)) >= 1:
+            number, passed = divmod(seconds - left, turn)
+            oracle = oracles[(int(number) + worker) % len(oracles)]
+            call = SqlancerRun.search(oracle, first, max(1, round(turn - passed)))
+            judged += ANSWERS[oracle] * run_sqlancer(server, class_path, call, f"lancer{worker}_").queries
             await_connections(arm.cluster)
             first += REPORTS
         return judged

@@ -1,12 +1,13 @@
 """Tables of comparisons of fuzzers, and of reducers, for people and for programs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from math import inf
-from statistics import median
+from math import inf, sqrt
+from statistics import fmean, median, stdev
 from typing import Any
 
 from rich.table import Table
+from scipy.stats import t
 
 from fuzz.bench.fuzzers import DIRECTORIES, Figures
 from fuzz.bench.reduction.comparison import ReducerResult
@@ -14,27 +15,39 @@ from fuzz.bench.reduction.reducer import Size
 from fuzz.report.console import Console
 
 
-def print_figures(console: Console, measured: Sequence[Figures]) -> None:
-    """Print a line for each fuzzer."""
+def print_figures(console: Console, measured: Mapping[str, Sequence[Figures]]) -> None:
+    """Print a line for each fuzzer: means of its rounds, with 95 % confidence intervals if there are several."""
     table = Table()
     table.add_column("fuzzer", no_wrap=True)
-    titles = ["statements\na second", "without\nerror", "answers judged\na second", "plan\nshapes"]
-    reached = [name for name in DIRECTORIES if any(name in each.reached for each in measured)]
-    titles += [f"{name.rpartition('/')[2]}\n{what}" for name in reached for what in ("lines", "branches")]
+    titles = ["statements\na second", "without\nerror, %", "answers judged\na second", "plan\nshapes"]
+    reached = [name for name in DIRECTORIES if any(name in each.reached for rows in measured.values() for each in rows)]
+    titles += [f"{name.rpartition('/')[2]}\n{what}" for name in reached for what in ("lines, %", "branches, %")]
     for title in titles:
         table.add_column(title, justify="right")
-    for each in measured:
-        table.add_row(*_cells_of_fuzzer(each))
+    for fuzzer, rows in measured.items():
+        columns = zip(*map(_numbers_of_fuzzer, rows), strict=True)
+        table.add_row(fuzzer, *map(_mean, columns))
     console.print(table)
 
 
-def _cells_of_fuzzer(figures: Figures) -> list[str]:
+def _numbers_of_fuzzer(figures: Figures) -> Iterator[float]:
+    """Yield the numbers of a row; shares are in percent."""
     total = figures.succeeded + figures.failed
-    run, judged = (f"{count / figures.seconds:.0f}" for count in (total, figures.judged))
-    cells = [figures.fuzzer, run, f"{figures.valid_share:.1%}", judged, str(figures.shapes)]
+    yield from (total / figures.seconds, 100 * figures.valid_share, figures.judged / figures.seconds, figures.shapes)
     for covered in figures.reached.values():
-        cells += [f"{covered.lines_reached / covered.lines:.1%}", f"{covered.branches_reached / covered.branches:.1%}"]
-    return cells
+        yield 100 * covered.lines_reached / covered.lines
+        yield 100 * covered.branches_reached / covered.branches
+
+
+def _mean(values: Sequence[float]) -> str:
+    """Return the mean, with its 95 % confidence interval by Student's t if there are several values."""
+    mean = fmean(values)
+    digits = 1 if mean <= 100 else 0
+    text = f"{mean:.{digits}f}"
+    if len(values) == 1:
+        return text
+    error = t.ppf(0.975, len(values) - 1) * stdev(values) / sqrt(len(values))
+    return f"{text} ± {error:.{digits}f}"
 
 
 def figures_json(figures: Figures) -> Mapping[str, Any]:

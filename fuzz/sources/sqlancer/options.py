@@ -10,7 +10,14 @@ from fuzz.servers.relay import Login
 GROUP, ARTIFACT, VERSION = "com.sqlancer", "sqlancer", "2.0.0"
 COORDINATES: Final = f"{GROUP}:{ARTIFACT}:{VERSION}"
 MAIN: Final = "sqlancer.Main"
-ORACLES: Final = ("NOREC", "QUERY_PARTITIONING", "WHERE", "HAVING", "PQS", "CERT", "FUZZER")
+# SQLancer's oracles, and the number of answers that each compares in a check: those of two queries, estimates of two
+# queries, or an answer and the row that must be in it. FUZZER compares nothing.
+ANSWERS: Final = {
+    **dict.fromkeys(("NOREC", "QUERY_PARTITIONING", "WHERE", "HAVING", "CERT"), 2),
+    "PQS": 1,
+    "FUZZER": 0,
+}
+ORACLES: Final = tuple(ANSWERS)
 ENTRY_DATABASE: Final = "test"  # SQLancer connects to it to create others
 LOGS: Final = "logs/postgres"  # relative to its working directory
 EXECUTED: Final = re.compile(r"Executed (\d+) queries")  # queries so far, which SQLancer prints regularly
@@ -37,7 +44,8 @@ class SqlancerRun:
 
     def arguments(self, classpath: str, login: Login, prefix: str) -> list[str]:
         """Return the arguments of Java. SQLancer names its databases `prefix`0, `prefix`1 ..."""
-        return [*_JAVA, "-cp", classpath, MAIN, *self._options(login, prefix), "postgres", *self._of_postgres()]
+        java = _JAVA if self.databases < 0 else (*_JAVA, *_SOON_OVER)
+        return [*java, "-cp", classpath, MAIN, *self._options(login, prefix), "postgres", *self._of_postgres()]
 
     def _options(self, login: Login, prefix: str) -> Iterator[str]:
         yield from ("--random-seed", str(self.seed), "--num-queries", str(self.queries))
@@ -58,4 +66,5 @@ def argument_file(arguments: Iterable[str]) -> str:
 
 
 # SQLancer creates tablespaces, which are global, if it detects Linux. It ignores its option against that.
-_JAVA: Final = ("-Dos.name=none", "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_JAVA: Final = ("-Dos.name=none", "-Xmx1g", "-XX:+UseSerialGC")
+_SOON_OVER: Final = ("-XX:TieredStopAtLevel=1",)  # a run over few databases ends before optimized code pays off
