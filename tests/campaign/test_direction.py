@@ -65,6 +65,15 @@ def test_patches_have_equal_time() -> None:
     assert share(direction, "typed") == pytest.approx(expected, rel=0.05)
 
 
+def test_twice_the_share_of_a_function_gives_four_times_the_time() -> None:
+    table = Entered(("outer_joins", "typed"), {"a.c": {"one": (20, 40)}})
+    cases = {name: CASES[name] for name in table.workloads}
+    direction = directed(cases, [[("a.c", "one")]], table)
+    even = sum(CASES[name] * workload_named(name).cpu_seconds for name in cases) / 3600
+    expected = (EVEN * share(Direction(cases, ""), "typed") * even + (1 - EVEN) * 4 / 5) / (EVEN * even + 1 - EVEN)
+    assert share(direction, "typed") == pytest.approx(expected, rel=0.05)
+
+
 def test_unknown_functions_direct_nothing() -> None:
     assert directed(CASES, [[("new.c", "unknown")]], TABLE) is None
     assert directed(CASES, [], TABLE) is None
