@@ -9,9 +9,11 @@ nothing. Findings of other causes end a campaign, too; the next one has another 
 ends after 1200 seconds of CPU time, which two processors have in ten minutes. No canaries are planted, and findings are
 not reduced. FILE gets a line of JSON for each search. A search that it has is repeated only if it ended earlier without
 a finding. At the end, the median time of all searches in FILE is printed. A bug that was not found counts as later than
-all others. `search_times.jsonl` beside this file has the searches so far, most of them on busy processors. Those with
---even ended after about 130 s or 75 s, and are from before ranges of cases doubled (fuzz/campaign/schedule.py).
-Directed ones ended after about 130 s or 290 s.
+all others. `search_times.jsonl` beside this file has the searches so far, on busy processors. Those with --even ended
+after about 130 s or 75 s, and are from before ranges of cases doubled (fuzz/campaign/schedule.py). Directed ones ended
+after about 150 s or 290 s. `search_times_undirected.jsonl` has searches by the last version without a direction
+(b6774cc2), for bugs that were injected then or added to partitions/ and rescans/ soon afterwards. They ended after
+about 105 to 130 s.
 """
 
 import json
