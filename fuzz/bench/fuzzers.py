@@ -134,10 +134,10 @@ def lancer(class_path: str, seed: int, seconds: float, workers: int) -> Fuzzer:
         first = seed + worker * SEEDS // workers
         began = time.monotonic()
         server = Server(str(arm.cluster.socket_dir), arm.cluster.port)
-        while not over.is_set() and (left := seconds - (time.monotonic() - began)) >= 1:
-            number, passed = divmod(seconds - left, turn)
+        while not over.is_set() and (passed := time.monotonic() - began) <= seconds - 1:
+            number, of_turn = divmod(passed, turn)
             oracle = oracles[(int(number) + worker) % len(oracles)]
-            call = SqlancerRun.search(oracle, first, max(1, round(turn - passed)))
+            call = SqlancerRun.search(oracle, first, max(1, round(turn - of_turn)))
             judged += ANSWERS[oracle] * run_sqlancer(server, class_path, call, f"lancer{worker}_").queries
             await_connections(arm.cluster)
             first += REPORTS

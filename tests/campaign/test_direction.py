@@ -1,5 +1,6 @@
 """The direction of a campaign's time by the functions that patches change, and how these are found."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
 
@@ -38,6 +39,12 @@ def share(direction: Direction | None, name: str) -> float:
     return seconds[name] / sum(seconds.values())
 
 
+def with_even_part(cases: Mapping[str, int], name: str, part: float) -> float:
+    """Return the share of a workload that has this part of the directed time."""
+    even = sum(cases[each] * workload_named(each).cpu_seconds for each in cases) / 3600
+    return (EVEN * share(Direction(cases, ""), name) * even + (1 - EVEN) * part) / (EVEN * even + 1 - EVEN)
+
+
 @pytest.mark.parametrize(("function", "workload"), [(HASH_JOIN, "outer_joins"), (PRUNING, "pruned_partitions")])
 def test_most_of_the_time_is_for_what_enters_the_changed_function(function: tuple[str, str], workload: str) -> None:
     direction = directed(CASES, [[function, ("new.c", "unknown")]], TABLE)
@@ -60,18 +67,14 @@ def test_patches_have_equal_time() -> None:
     table = Entered(("outer_joins", "typed"), {"a.c": {"one": (100, 0), "two": (0, 100), "three": (0, 100)}})
     cases = {name: CASES[name] for name in table.workloads}
     direction = directed(cases, [[("a.c", "one")], [("a.c", "two"), ("a.c", "three")]], table)
-    even = sum(CASES[name] * workload_named(name).cpu_seconds for name in cases) / 3600
-    expected = (EVEN * share(Direction(cases, ""), "typed") * even + (1 - EVEN) / 2) / (EVEN * even + 1 - EVEN)
-    assert share(direction, "typed") == pytest.approx(expected, rel=0.05)
+    assert share(direction, "typed") == pytest.approx(with_even_part(cases, "typed", 1 / 2), rel=0.05)
 
 
 def test_twice_the_share_of_a_function_gives_four_times_the_time() -> None:
     table = Entered(("outer_joins", "typed"), {"a.c": {"one": (20, 40)}})
     cases = {name: CASES[name] for name in table.workloads}
     direction = directed(cases, [[("a.c", "one")]], table)
-    even = sum(CASES[name] * workload_named(name).cpu_seconds for name in cases) / 3600
-    expected = (EVEN * share(Direction(cases, ""), "typed") * even + (1 - EVEN) * 4 / 5) / (EVEN * even + 1 - EVEN)
-    assert share(direction, "typed") == pytest.approx(expected, rel=0.05)
+    assert share(direction, "typed") == pytest.approx(with_even_part(cases, "typed", 4 / 5), rel=0.05)
 
 
 def test_unknown_functions_direct_nothing() -> None:

@@ -4,9 +4,9 @@ A function counts as changed if it differs between two trees, or if only one of 
 shares of the workloads in the calls of each function of PostgreSQL. All patches get equal time. A workload gets a
 patch's time in proportion to the square of its mean share of the functions that the patch changes, so that workloads
 made for these functions come before those that hardly enter them. In a simulation of the schedule with the cases that
-are known to show 83 injected bugs, 51 of them are found earlier than without the square, and 27 later. EVEN of the time
-stays as it is without a direction, because a patch may break what it does not change. The idea is that of directed
-fuzzing: Böhme, Pham, Nguyen, Roychoudhury, "Directed Greybox Fuzzing", CCS 2017.
+are known to show 83 injected bugs, 51 of them are found earlier than without the square, and 27 later. A patch may also
+break code that it does not change. So the share EVEN of the time is distributed as without a direction. The idea is
+that of directed fuzzing: Böhme, Pham, Nguyen, Roychoudhury, "Directed Greybox Fuzzing", CCS 2017.
 """
 
 import json
@@ -151,7 +151,8 @@ def directed(cases: Mapping[str, int], changes: Sequence[Collection[Function]], 
 def _part(shares: Sequence[Sequence[float]]) -> list[float]:
     """Return each workload's part of a patch's time, from the workloads' shares of the functions that it changes."""
     squares = [share**2 for share in _mean(shares)]
-    return [square / sum(squares) for square in squares]
+    total = sum(squares)
+    return [square / total for square in squares]
 
 
 def _mean(rows: Sequence[Sequence[float]]) -> list[float]:

@@ -24,6 +24,7 @@ EXECUTED: Final = re.compile(r"Executed (\d+) queries")  # queries so far, which
 SEEDS: Final = 1 << 31
 REPORTS: Final = 20  # per search, each from a database with the next seed
 _SEARCH_QUERIES: Final = 1000  # queries per database of a search
+_UNLIMITED: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +34,18 @@ class SqlancerRun:
     oracle: str
     seed: int
     queries: int  # queries per database
-    databases: int = 1  # number of databases; -1: unlimited
+    databases: int = 1  # number of databases, or _UNLIMITED
     reports: int = 1  # databases that may fail, each with a seed of its own
     seconds: int = 300
 
     @classmethod
     def search(cls, oracle: str, seed: int, seconds: int) -> "SqlancerRun":
         """Return a run over any number of databases, until `REPORTS` of them failed or the time is up."""
-        return cls(oracle, seed, _SEARCH_QUERIES, databases=-1, reports=REPORTS, seconds=seconds)
+        return cls(oracle, seed, _SEARCH_QUERIES, databases=_UNLIMITED, reports=REPORTS, seconds=seconds)
 
     def arguments(self, classpath: str, login: Login, prefix: str) -> list[str]:
         """Return the arguments of Java. SQLancer names its databases `prefix`0, `prefix`1 ..."""
-        java = _JAVA if self.databases < 0 else (*_JAVA, *_SOON_OVER)
+        java = _JAVA if self.databases == _UNLIMITED else [*_JAVA, _SHORT_RUN]
         return [*java, "-cp", classpath, MAIN, *self._options(login, prefix), "postgres", *self._of_postgres()]
 
     def _options(self, login: Login, prefix: str) -> Iterator[str]:
@@ -67,4 +68,4 @@ def argument_file(arguments: Iterable[str]) -> str:
 
 # SQLancer creates tablespaces, which are global, if it detects Linux. It ignores its option against that.
 _JAVA: Final = ("-Dos.name=none", "-Xmx1g", "-XX:+UseSerialGC")
-_SOON_OVER: Final = ("-XX:TieredStopAtLevel=1",)  # a run over few databases ends before optimized code pays off
+_SHORT_RUN: Final = "-XX:TieredStopAtLevel=1"  # a run over few databases ends before optimized code pays off
