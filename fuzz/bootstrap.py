@@ -27,7 +27,8 @@ _BUILDING = (
     *("bench", "build", "campaign", "coverage", "fuzz", "harness"),
     *("isolation", "mutate", "sqlancer", "sqlsmith", "test"),
 )
-_WITH_CLANG = ("harness", "test")
+# Commands, flavors and the engine that need clang, as words of the command line.
+_NEEDING_CLANG = frozenset({"harness", "test", "coverage", "guided", "libfuzzer"})
 
 
 def main(arguments: list[str]) -> int:
@@ -36,7 +37,7 @@ def main(arguments: list[str]) -> int:
     store_url.hide()
     try:
         if not _only_prints(arguments):
-            python = set_up(packages.missing_packages(with_clang=arguments[0] in _WITH_CLANG), arguments)
+            python = set_up(packages.missing_packages(with_clang=_wants_clang(arguments)), arguments)
             if extra := extra_wanted(arguments):
                 ensure_extra(extra)
         elif not is_complete(environment_directory()) and (answered := _print_without_packages(arguments)) is not None:
@@ -92,6 +93,11 @@ def source_wanted(arguments: list[str]) -> str | None:
         return None
     base = words[words.index("--base") + 1] if "--base" in words[:-1] else DEFAULT
     return base if base in RELEASES else None
+
+
+def _wants_clang(arguments: list[str]) -> bool:
+    words = _words(arguments)
+    return words[:2] == ["bench", "fuzzers"] or bool(_NEEDING_CLANG & set(words))
 
 
 def extra_wanted(arguments: list[str]) -> str | None:

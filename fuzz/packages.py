@@ -34,7 +34,7 @@ class Package:
     arch: str = ""
     program: str = ""
     library: str = ""  # name in pkg-config
-    clang: bool = False  # needed for harnesses, tests, coverage and `fuzz --engine libfuzzer` only
+    clang: bool = False  # needed only for harnesses, tests, coverage and the engine libfuzzer
     first: bool = False  # Python packages cannot be installed before it
     optional: bool = False  # the launcher installs it, but pgduel runs without it
 

@@ -42,11 +42,23 @@ def test_without_rights_the_error_has_the_line_for_root(bare: dict[str, str]) ->
     assert len(done.stderr.splitlines()) == 1
     assert "as root, run: apt-get update && apt-get install -y --no-install-recommends " in done.stderr
     assert " meson " in done.stderr
-    assert "clang" not in done.stderr  # only tests need it
+    assert "clang" not in done.stderr
 
 
-def test_tests_need_more(bare: dict[str, str]) -> None:
-    done = launch(bare, "test")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "test",
+        "harness buckets",
+        "coverage --minutes 1",
+        "build --flavor=coverage",
+        "fuzz --flavor guided",
+        "campaign start nightly --engine libfuzzer",
+        "bench fuzzers",
+    ],
+)
+def test_some_commands_need_clang(bare: dict[str, str], line: str) -> None:
+    done = launch(bare, *line.split())
     assert done.returncode == 2
     assert " clang-19 " in done.stderr
 
