@@ -3,21 +3,24 @@
 Fuzzers are pgduel's generators, SQLsmith and SQLancer, each on a server of the same build.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from itertools import product
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from fuzz import workdir
+from fuzz.bench.bench import BenchError
 from fuzz.bench.fuzzers import Figures, Fuzzer, lancer, measure, smith
 from fuzz.bench.reduction.comparison import ReducerResult, comparison
 from fuzz.bench.reduction.reducer import Reducer, Task, all_reducers
 from fuzz.campaign.catalog import campaign_named, find_finding, opened, opened_new
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import processors
+from fuzz.campaign.stop import INTERRUPTED
 from fuzz.cli import options
 from fuzz.cli.app import console, say, write_json
 from fuzz.cli.run_campaign import Processes, run
@@ -78,19 +81,28 @@ def fuzzers(
     wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     given = options.given(jar=jar)
     chosen = _chosen(fuzzer, given)
+    interrupted = False
     with display(console, None) as shown:
         specs = wanted.specs(shown.progress)[-1:]
         measured: dict[str, list[Figures]] = {each: [] for each in chosen}
-        for own in range(seed, seed + rounds):
-            plan = Plan(own, _OWN, minutes, None, stop_at_first=False, arms=wanted)
-            for each in chosen:
+        try:
+            for own, each in product(range(seed, seed + rounds), chosen):
+                plan = Plan(own, _OWN, minutes, None, stop_at_first=False, arms=wanted)
                 run_alone = _fuzzer(each, plan, given, specs, shown)
                 measured[each].append(measure(each, run_alone, specs[0], minutes * 60, shown.progress))
-    print_figures(console, measured)
+                write_json(json_file, _data(measured, seed))
+        except KeyboardInterrupt:
+            interrupted = True
+    print_figures(console, {each: rows for each, rows in measured.items() if rows})
     seeds = f"seed {seed}" if rounds == 1 else f"seeds {seed} to {seed + rounds - 1}"
     say(f"{minutes:g} minutes each on {processors()} processors, arm {specs[0].name}, flavor {flavor}, {seeds}")
-    data = [{"seed": own, **figures_json(each)} for rows in measured.values() for own, each in enumerate(rows, seed)]
-    write_json(json_file, data)
+    if interrupted:
+        raise BenchError("interrupted: the table has the finished measurements only")
+
+
+def _data(measured: Mapping[str, Sequence[Figures]], seed: int) -> list[dict[str, Any]]:
+    """Return the data of all measurements, with their seeds, for `--json`."""
+    return [{"seed": own, **figures_json(each)} for rows in measured.values() for own, each in enumerate(rows, seed)]
 
 
 def _chosen(names: Sequence[FuzzerName] | None, given: UserInput) -> list[FuzzerName]:
@@ -117,7 +129,8 @@ def _fuzzer(each: FuzzerName, plan: Plan, given: UserInput, specs: Sequence[ArmS
     def campaign(arm: Arm) -> int:
         with opened_new(shown.say) as store:
             store.begin(plan, options.facts_of(specs, [arm]))
-            run(store, plan, (arm,), Processes(workers), shown)
+            if run(store, plan, (arm,), Processes(workers), shown) == INTERRUPTED:
+                raise KeyboardInterrupt
             return store.counters.compared.total()
 
     return campaign

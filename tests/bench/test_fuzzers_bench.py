@@ -2,7 +2,9 @@
 
 import random
 import shutil
+import signal
 import subprocess
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from fuzz.servers.coverage import PROFILES, Covered, covered
 from fuzz.servers.flavor import FLAVORS, PROFILE_FILE
 from fuzz.servers.series import Series
 from fuzz.sources.source import UserInput
+from tests.cli.command import Command, ended, json_of
 
 TIMEOUT = 600  # seconds
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(TIMEOUT)]
@@ -106,6 +109,21 @@ def test_sqlsmith_is_counted(base: Base) -> None:
 @pytest.mark.usefixtures("build")
 def test_sqlsmith_ends_in_time(base: Base) -> None:
     assert measured(base, smith(seed=1, seconds=2, workers=2)).judged == 0
+
+
+@pytest.mark.usefixtures("build")
+def test_an_interrupted_run_keeps_finished_measurements(tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    once = ("bench", "fuzzers", "pgduel", "--minutes", "0.1", "--rounds", "90", "--seed", "5")
+    process = Command(tmp_path).start(*once, "--arm", "upstream", "--flavor", "assert", "--json", file)
+    while process.poll() is None and not file.exists():
+        time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    stopped = ended(process)
+    first, *others = json_of(stopped, file, 2)
+    assert (first["fuzzer"], first["seed"], first["seconds"]) == ("pgduel", 5, pytest.approx(6))
+    assert len(others) < 89
+    assert "interrupted: the table has the finished measurements only" in stopped.err
 
 
 def test_lines_and_branches_are_counted_by_directory(open_directory: Path) -> None:
