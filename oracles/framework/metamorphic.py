@@ -15,6 +15,7 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar, Final
 
 from oracles.framework.comparison import Aspect, Comparison, Location, compare
@@ -100,7 +101,7 @@ def _violation_findings(arms: Sequence[str], examples: Mapping[str, Finding]) ->
         yield replace(example, arms=pair, summary=example.summary + (as_all_do(pair) if len(arms) > 1 else ""))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Judge:
     """An oracle's relations on one arm."""
 
@@ -110,7 +111,7 @@ class _Judge:
     def more(self) -> More:
         """Return the missing runs: those of the relations, and repetitions for relations that do not hold."""
         try:
-            relations = self._relations()
+            relations = self._relations
         except MissingRun as error:
             return More((self.runs.run(error.variant),))
         if missing := self._missing(relations):
@@ -127,7 +128,7 @@ class _Judge:
         """Yield the verdicts on all relations, and the number of judged statements. Needs all runs."""
         compared: set[int] = set()
         answers: set[tuple[QueryVariant, int]] = set()
-        for relation in self._relations():
+        for relation in self._relations:
             if self._lacks_settings(relation):
                 continue
             comparison = self._comparison(relation)
@@ -147,8 +148,9 @@ class _Judge:
             yield from (self._verdict(relation, place) for place in _broken_at(relation, comparison))
         yield Agree(len(compared), len(answers))
 
-    def _relations(self) -> list[MetamorphicRelation]:
-        return list(self.oracle.relations(self.runs))
+    @cached_property
+    def _relations(self) -> tuple[MetamorphicRelation, ...]:
+        return tuple(self.oracle.relations(self.runs))
 
     def _comparison(self, relation: MetamorphicRelation, repetition: int = 0) -> Comparison:
         left, right = (self.runs.observation(variant, repetition) for variant in (relation.left, relation.right))
