@@ -56,8 +56,9 @@ class Command:
         return own if self.home is None else own | {"PGDUEL_HOME": str(self.home)}
 
     def _python(self, arguments: list[str]) -> subprocess.Popen[str]:
+        # Tests may run in the background of a shell, where programs inherit that SIGINT is ignored.
         return subprocess.Popen(
-            [*self.around, sys.executable, *arguments],
+            [*self.around, "env", "--default-signal=INT", sys.executable, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
