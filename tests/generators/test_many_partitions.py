@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from fuzz.engines.property_based import cases
 from fuzz.generators.generator import Scale
 from fuzz.generators.many_partitions.generator import ManyPartitions
+from fuzz.generators.sql.sqltypes import LARGEST
 from oracles.model.case import Case
 from tests.generators.drawing import cases_of
 
@@ -92,6 +93,13 @@ def test_a_list_partition_has_a_value_for_few_rows_too(rows: int) -> None:
     scenes = "\n".join(map(_scene, drawn(150, Scale(rows=rows, queries=1))))
     assert "FOR VALUES IN (" in scenes
     assert "FOR VALUES IN ()" not in scenes
+
+
+def test_keys_of_many_list_partitions_are_not_cut_off() -> None:
+    scenes = "\n".join(map(_scene, drawn(150, Scale(rows=60, queries=1))))
+    bulk = re.findall(r"FOR n IN \d+\.\.(\d+) LOOP .*'IN \(%L\)'.*?n \* (\d+)", scenes)
+    assert any(int(step) > 1 for _, step in bulk)
+    assert all(int(last) * int(step) <= LARGEST for last, step in bulk)
 
 
 def test_detached_children_are_attached_again() -> None:

@@ -15,7 +15,7 @@ from fuzz.generators.choices import Weighted, between, chance, pick, shuffled
 from fuzz.generators.generator import Scale
 from fuzz.generators.sql.partitions import attached
 from fuzz.generators.sql.scope import Column, RowSource
-from fuzz.generators.sql.sqltypes import DATE, INT2, INT4, INT8, NUMERIC, TEXT, TIMESTAMP, UUID, VARCHAR, Type
+from fuzz.generators.sql.sqltypes import DATE, INT2, INT4, INT8, LARGEST, NUMERIC, TEXT, TIMESTAMP, UUID, VARCHAR, Type
 from oracles.model.case import Step
 
 VOLATILE = "same"  # function that returns its argument, although the planner must not rely on that
@@ -284,6 +284,8 @@ def _form(rng: random.Random, scale: Scale, rows: int, most: int) -> ChildLayout
     most = max(2, min(most, scale.partitions * 90, _MOST_INHERITING if method == "INHERITS" else most))
     children = most if most > _MOST_INHERITING else between(rng, 1, most)
     step = max(1, children // rows)
+    if method == "LIST":  # each partition has a key, with or without rows
+        step = min(step, LARGEST // children)
     return ChildLayout(method, children, step, rows, nested=children <= _MOST_INHERITING and chance(rng, 20))
 
 

@@ -7,8 +7,10 @@ types, and constants hit data and bounds. Embeddings keep the order, except for 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from typing import Final
 
 EPOCH = date(2024, 1, 1)
+LARGEST: Final = 9999  # the largest embedded integer
 
 
 @dataclass(frozen=True, slots=True)
