@@ -27,8 +27,7 @@ _BUILDING = (
     *("bench", "build", "campaign", "coverage", "fuzz", "harness"),
     *("isolation", "mutate", "sqlancer", "sqlsmith", "test"),
 )
-# Commands, flavors and the engine that need clang, as words of the command line.
-_NEEDING_CLANG = frozenset({"harness", "test", "coverage", "guided", "libfuzzer"})
+_WITH_CLANG = ("coverage", "harness", "test")
 
 
 def main(arguments: list[str]) -> int:
@@ -91,13 +90,18 @@ def source_wanted(arguments: list[str]) -> str | None:
     words = _words(arguments)
     if words[0] not in _BUILDING or {"--repo", "--resume"} & set(words):
         return None
-    base = words[words.index("--base") + 1] if "--base" in words[:-1] else DEFAULT
+    base = _value_of(words, "--base", DEFAULT)
     return base if base in RELEASES else None
 
 
 def _wants_clang(arguments: list[str]) -> bool:
+    from fuzz.servers.flavor import COVERAGE, DEFAULT_FLAVOR, FLAVORS
+
     words = _words(arguments)
-    return words[:2] == ["bench", "fuzzers"] or bool(_NEEDING_CLANG & set(words))
+    default = COVERAGE if words[:2] == ["bench", "fuzzers"] else DEFAULT_FLAVOR
+    flavor = FLAVORS.get(_value_of(words, "--flavor", default))
+    by_clang = flavor is not None and flavor.compiler.startswith("clang")
+    return by_clang or words[0] in _WITH_CLANG or _value_of(words, "--engine", "") == "libfuzzer"
 
 
 def extra_wanted(arguments: list[str]) -> str | None:
@@ -116,6 +120,10 @@ def extra_wanted(arguments: list[str]) -> str | None:
 def _words(arguments: list[str]) -> list[str]:
     """Return the arguments, with --option=value as two words."""
     return [word for argument in arguments for word in argument.split("=", 1)]
+
+
+def _value_of(words: list[str], option: str, default: str) -> str:
+    return words[words.index(option) + 1] if option in words[:-1] else default
 
 
 def fetch(source: str) -> None:

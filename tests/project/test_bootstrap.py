@@ -63,6 +63,11 @@ def test_some_commands_need_clang(bare: dict[str, str], line: str) -> None:
     assert " clang-19 " in done.stderr
 
 
+@pytest.mark.parametrize("line", ["campaign start coverage", "fuzz --series test", "bench fuzzers --flavor assert"])
+def test_names_do_not_need_clang(bare: dict[str, str], line: str) -> None:
+    assert "clang" not in launch(bare, *line.split()).stderr
+
+
 def test_the_version_needs_no_packages(bare: dict[str, str]) -> None:
     done = launch(bare, "--version")
     assert (done.returncode, done.stdout) == (0, f"pgduel {__version__}\n")

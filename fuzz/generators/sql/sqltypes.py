@@ -1,7 +1,7 @@
 """SQL types as embeddings of small integers.
 
-Data, partition bounds and constants are integers from 0 to 9999, embedded into a type. So one distribution serves all
-types, and constants hit data and bounds. Embeddings keep the order, except for bool.
+Data, partition bounds and constants are integers from 0 to LARGEST, embedded into a type. So one distribution serves
+all types, and constants hit data and bounds. Embeddings keep the order, except for bool.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from typing import Final
 
 EPOCH = date(2024, 1, 1)
-LARGEST: Final = 9999  # the largest embedded integer
+LARGEST: Final = 9999  # the text form of some types has four digits
 
 
 @dataclass(frozen=True, slots=True)
