@@ -69,7 +69,7 @@ PACKAGES = (
     Package("sqlsmith", "queries of the source sqlsmith", program="sqlsmith", optional=True),
     Package("clang-19", "libFuzzer harnesses, fuzz --engine libfuzzer, coverage", clang=True),
     Package("libclang-rt-19-dev", "libFuzzer and its sanitizers", clang=True),
-    Package("llvm-19", "names functions in sanitizer reports, reads coverage", clang=True),
+    Package("llvm-19", "names functions in sanitizer reports and of edges, reads coverage", clang=True),
 )
 
 

@@ -55,6 +55,7 @@ class Environment:
     usage: Callable[[], Usage]  # of the machine, by all processes of the campaign
     say: Callable[[str], None]  # prints a line for the user
     show: Callable[[Counters, Sequence[StoredFinding]], None]  # displays the state, several times a second
+    edges: Callable[[], int] = int  # number of reached edges; 0 if the builds count none
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +289,10 @@ class Campaign:
         """Take a sample every few cases, also at the start and the end of a run."""
         if is_sample_due(self._sampled, self._counted.cases.total()):
             self._read_usage()
-            self._samples.append(sample_of(self._counters(), len(self._findings), time.time(), self._usage))
+            edges = self._environment.edges()
+            self._samples.append(
+                sample_of(self._counters(), len(self._findings), time.time(), self._usage, edges=edges)
+            )
             self._sampled = self._samples[-1].cases
 
     def _read_usage(self) -> None:

@@ -7,6 +7,7 @@ of earlier runs are known faults: counted, but not reduced again.
 import os
 import re
 import signal
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -16,15 +17,18 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from fuzz import documents, workdir
-from fuzz.campaign.bug_history import CampaignRun
+from fuzz.campaign.bug_history import CampaignRun, history
 from fuzz.campaign.catalog import all_campaigns, opened, unless_unreadable
 from fuzz.campaign.counters import Counters, sample_of
 from fuzz.campaign.database import home
+from fuzz.campaign.direction.discoveries import Discoveries
+from fuzz.campaign.edges import edges_of_one_case
 from fuzz.campaign.known import KnownFault, fault_of
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.postgresql import shared
 from fuzz.errors import CaseError
 from fuzz.servers.arm_options import ArmOptions
+from oracles.model.case import generator_of
 
 RUN_MINUTES: Final = 60.0
 _LOCK_TIMEOUT: Final = 1.0  # seconds; `process_of` holds the lock for a moment
@@ -66,6 +70,11 @@ def runs_of(name: str) -> tuple[CampaignRun, ...]:
     return tuple(run for directory in all_campaigns() for run in _runs_in(directory, name))
 
 
+def directory_of(run: CampaignRun) -> Path:
+    """Return the directory of a run."""
+    return home() / run.number
+
+
 def _runs_in(directory: Path, name: str) -> Iterator[CampaignRun]:
     with unless_unreadable(), opened(directory) as store:
         if store.begun and (plan := store.plan).name == name:
@@ -82,6 +91,23 @@ def _runs_in(directory: Path, name: str) -> Iterator[CampaignRun]:
                 replays=store.replays(),
                 series={arm: tuple(facts["series"]) for arm, facts in arms.items()},
             )
+
+
+def discoveries_of(runs: Sequence[CampaignRun]) -> Discoveries:
+    """Return the discoveries of runs: those of the last one, and those that its plan has of the runs before it.
+
+    A run whose store cannot be read has none. Raises StoreUnreachable.
+    """
+    if not runs:
+        return Discoveries()
+    last = runs[-1]
+    found = last.plan.discoveries
+    new = (bug.finding for bug in history(runs) if bug.first == last.number)
+    bugs = Counter(generator_of(each.case_id) for each in new if fault_of(each, last.plan.known) is None)
+    with unless_unreadable(), opened(directory_of(last)) as store:
+        edges = edges_of_one_case(store.directory, last.plan.generators)
+        found = found.plus(Discoveries.of(store.counters, edges, bugs))
+    return found
 
 
 def next_plan(plan: Plan, runs: Sequence[CampaignRun], arms: ArmOptions, minutes: float) -> Plan:

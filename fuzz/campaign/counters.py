@@ -250,6 +250,7 @@ class ProgressPoint:
     memory: int = 0  # bytes of all processes on this machine
     disk: int = 0  # bytes of the campaign's directory, and of its servers'
     files: int = 0  # open in all these processes
+    edges: int = 0  # reached; 0 if the builds count none
 
     @property
     def usage(self) -> Usage:
@@ -257,8 +258,8 @@ class ProgressPoint:
         return Usage(self.memory, self.disk, self.files)
 
 
-def sample_of(counters: Counters, findings: int, at: float, usage: Usage = UNKNOWN) -> ProgressPoint:
-    """Return the sample of a campaign's counters, its number of findings, and its usage of the machine."""
+def sample_of(counters: Counters, findings: int, at: float, usage: Usage = UNKNOWN, *, edges: int = 0) -> ProgressPoint:
+    """Return the sample of a campaign's counters, its number of findings, its usage of the machine, and its edges."""
     return ProgressPoint(
         cases=counters.cases.total(),
         at=at,
@@ -271,6 +272,7 @@ def sample_of(counters: Counters, findings: int, at: float, usage: Usage = UNKNO
         memory=usage.memory,
         disk=usage.disk,
         files=usage.files,
+        edges=edges,
     )
 
 

@@ -14,8 +14,7 @@ from typing import Final
 from fuzz import documents, workdir
 from fuzz.campaign.bug_history import BugStatus, CampaignRun, history
 from fuzz.campaign.catalog import all_campaigns, opened, unless_unreadable
-from fuzz.campaign.continuous import file_of
-from fuzz.campaign.database import home
+from fuzz.campaign.continuous import directory_of, file_of
 from fuzz.campaign.sqlite import FILE
 from fuzz.campaign.usage import size_of
 from fuzz.servers.build import delete_build
@@ -72,11 +71,6 @@ def make_room(name: str, runs: Sequence[CampaignRun], gigabytes: float, builds: 
             f"campaign {name} has {total / GB:.1f} GB, more than --disk {gigabytes:g}, in findings, history and builds "
             "in use, which stay; give a larger --disk"
         )
-
-
-def directory_of(run: CampaignRun) -> Path:
-    """Return the directory of a run."""
-    return home() / run.number
 
 
 def _needed(runs: Sequence[CampaignRun]) -> Iterator[str]:

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from fuzz.campaign.direction.discoveries import Discoveries
 from fuzz.campaign.known import KnownFault
 from fuzz.campaign.stop import Limits
 from fuzz.campaign.user_files import FileKind, UserFile
@@ -30,6 +31,7 @@ class Plan:
     files: tuple[UserFile, ...] = ()  # the user's generators and oracles
     disk: float | None = None  # GB of all runs of a continuous campaign; None: the default
     engine: EngineName = EngineName.SEEDED
+    discoveries: Discoveries = field(default_factory=Discoveries)  # of all earlier runs of a continuous campaign
 
     @property
     def limits(self) -> Limits:

@@ -120,6 +120,7 @@ SAMPLE = Table(
     Column("memory", _Count, nullable=False, default=0, comment="bytes; 0 before version 9, as the next columns"),
     Column("disk", _Count, nullable=False, default=0, comment="bytes of the campaign and of its servers"),
     Column("files", _Count, nullable=False, default=0, comment="open in all processes"),
+    Column("edges", _Count, nullable=False, default=0, comment="reached; 0 before version 10, or if builds count none"),
 )
 RANGE = Table(
     "range",
@@ -310,7 +311,8 @@ _TO_8 = (
     "ALTER TABLE harness_finding ADD COLUMN content TEXT",
 )
 _TO_9 = tuple(f"ALTER TABLE sample ADD COLUMN {name} BIGINT NOT NULL DEFAULT 0" for name in ("memory", "disk", "files"))
-_MIGRATIONS = (_TO_1, _TO_2, _TO_3, _TO_4, _TO_5, _TO_6, _TO_7, _TO_8, _TO_9)  # to version 1, 2 ...
+_TO_10 = ("ALTER TABLE sample ADD COLUMN edges BIGINT NOT NULL DEFAULT 0",)
+_MIGRATIONS = (_TO_1, _TO_2, _TO_3, _TO_4, _TO_5, _TO_6, _TO_7, _TO_8, _TO_9, _TO_10)  # to version 1, 2 ...
 VERSION = len(_MIGRATIONS)
 
 

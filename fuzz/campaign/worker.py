@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from fuzz import store_url, workdir
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.database import outlasted
+from fuzz.campaign.edges import kept_places, marks_of
 from fuzz.campaign.known import corrections_of, marked
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.reach import reach
@@ -35,7 +36,7 @@ from fuzz.execution.source_database import SourceDatabase
 from fuzz.execution.worker_database import is_full, no_room
 from fuzz.generators.generator import Scale
 from fuzz.servers.account import server_account
-from fuzz.servers.arm import Arm, features_of, fresh_servers
+from fuzz.servers.arm import Arm, explained_arm, features_of, fresh_servers
 from fuzz.servers.cluster import Cluster, answers
 from fuzz.servers.edges.counters import Edges
 from fuzz.servers.processes import runs_in
@@ -129,14 +130,6 @@ def revive(arms: Sequence[Arm]) -> list[str]:
     return lines
 
 
-def explained_arm(arms: Sequence[Arm]) -> Arm:
-    """Return the arm whose reach is measured: the last one with features, or the last one.
-
-    Arms without features lack the branches to be counted.
-    """
-    return next((arm for arm in reversed(arms) if arm.features), arms[-1])
-
-
 class WorkerStore(Log, Protocol):
     """Interface of the store for a worker. All methods raise StorageError."""
 
@@ -215,13 +208,23 @@ class _Worker:
         self._logged: Counter[Hashable] = Counter()  # errors by place
         self._target = SourceDatabase(work.arms[0], self._name, work.given)
         self._edges = Edges.of(work.arms, explained_arm(work.arms), self._name, work.directory)
+        self._marks = marks_of(self._store.plan.generators)
         self._engine = self._new_engine(number)
 
     def _new_engine(self, number: int) -> Engine:
         if self._work.engine is EngineName.SEEDED:
             return SeededEngine(Scale.of_arms(len(self._arms)), self._target, self._features)
+        places = kept_places(self._work.directory)
         assert self._edges is not None  # the command line requires the flavor
-        return GuidedEngine(self._edges.counters, self._work.directory, self._features, self._work.seed, number)
+        assert places is not None
+        return GuidedEngine(
+            self._edges.counters,
+            () if self._store.plan.even else places.changed,
+            self._work.directory,
+            self._features,
+            seed=self._work.seed,
+            number=number,
+        )
 
     def close(self) -> None:
         self._engine.close()
@@ -321,7 +324,7 @@ class _Worker:
 
     def _judged(self, executor: Executor, servers: list[int], case: Case, known: Observations) -> JudgedCase:
         """Execute and judge a case. If one of these servers went away, only crashes count: one may be the cause."""
-        with nullcontext() if self._edges is None else self._edges.counting():
+        with nullcontext() if self._edges is None else self._edges.counting(self._marks[case.generator]):
             judged = judge_despite_errors(executor, self._assigned, case, known)
         with suppress(ServerError):
             if self._postmasters() == servers:

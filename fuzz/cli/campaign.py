@@ -19,6 +19,8 @@ from fuzz.campaign.catalog import require_store
 from fuzz.campaign.continuous import (
     RUN_MINUTES,
     claimed,
+    directory_of,
+    discoveries_of,
     keep_plan,
     kept_plan,
     names,
@@ -30,7 +32,7 @@ from fuzz.campaign.continuous import (
 )
 from fuzz.campaign.dask_pool import HTTP_ADDRESS, TCP_TIMEOUT, connected
 from fuzz.campaign.database import home
-from fuzz.campaign.disk import DISK, GB, directory_of, size_of_builds
+from fuzz.campaign.disk import DISK, GB, size_of_builds
 from fuzz.campaign.pool import processors
 from fuzz.campaign.postgresql import has_password
 from fuzz.campaign.usage import size_of
@@ -161,7 +163,8 @@ def status(name: Name, json_file: options.JsonFile = None) -> None:
     say(f"{numbered(len(bugs), 'bug')}{':' if bugs else ''}")
     if bugs:
         console.print_whole(_table(bugs))
-    write_json(json_file, _json(name, runs, bugs, process_of(name)))
+    if json_file is not None:
+        write_json(json_file, _json(name, runs, bugs, process_of(name)))
 
 
 @campaigns.command("stop")
@@ -312,9 +315,11 @@ def _json(name: str, runs: Sequence[CampaignRun], bugs: Sequence[BugHistory], pr
                 "cases": run.cases,
                 "statements_judged": run.statements,
                 "ended": run.ended,
+                "weights": dict(run.plan.generators),
             }
             for run in runs
         ],
+        "discoveries": discoveries_of(runs).to_json(),
         "bugs": [
             {
                 "bug": bug.key,

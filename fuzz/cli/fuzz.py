@@ -9,6 +9,7 @@ import typer
 
 from fuzz.campaign.catalog import campaign_named, opened, require_store
 from fuzz.campaign.database import home
+from fuzz.campaign.edges import reached_edges
 from fuzz.campaign.known import SHIPPED, read_known
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import processors
@@ -20,7 +21,6 @@ from fuzz.engines.engine import EngineName
 from fuzz.errors import CanaryMissed, CaseError
 from fuzz.report.summary import print_summary
 from fuzz.servers.arm_options import ArmOptions
-from fuzz.servers.edges.counters import edges_reached
 from fuzz.servers.flavor import DEFAULT_FLAVOR, GUIDED, flavor_named
 from fuzz.sources.source import Source, UserInput
 from fuzz.sources.workloads import require_workload, workload_named
@@ -127,12 +127,12 @@ def fuzz(
     require_store()
     new_seed = resume is None and seed is None
     summary = run_campaign(directory, plan, workers, console, dask=dask, new_seed=new_seed)
-    edges = edges_reached(home() / summary.campaign)
+    edges = reached_edges(home() / summary.campaign)
     if not summary.missed:
         print_summary(console, summary, verbose=verbose)
         if edges:
-            say(f"edges reached: {edges[0]} of {edges[1]}")
-    write_json(json_file, summary.to_json() | {"edges": edges and {"reached": edges[0], "counted": edges[1]}})
+            say(str(edges))
+    write_json(json_file, summary.to_json() | {"edges": edges and edges.to_json()})
     if summary.missed:
         raise CanaryMissed(summary.missed)
     raise typer.Exit(summary.exit_code)

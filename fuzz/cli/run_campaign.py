@@ -15,6 +15,8 @@ from fuzz.campaign.catalog import last_seed, new_campaign, opened
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.database import outlasted
 from fuzz.campaign.direction.direction import directed_workloads, patches_between
+from fuzz.campaign.direction.discoveries import weighed
+from fuzz.campaign.edges import keep_places, number_of_edges, reached_edges
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool, Workers
 from fuzz.campaign.schedule import Job, Result, Schedule
@@ -35,7 +37,7 @@ from fuzz.report.summary import Summary, numbered, summary_of
 from fuzz.report.terminal import INTERVAL, Display, clock, display
 from fuzz.servers import owners
 from fuzz.servers.arm import Arm, ArmSpec, features_of, missing_features, newer_bases, open_arms, remarks
-from fuzz.servers.edges.counters import edges_reached, ensure_modules
+from fuzz.servers.edges.counters import ensure_modules
 from fuzz.sources.source import Source
 from fuzz.sources.workloads import workload_named
 from fuzz.triage.findings import StoredFinding
@@ -124,8 +126,9 @@ def _completed(plan: Plan, version: str, arms: Sequence[Arm], shown: Display) ->
     with closing(SourceDatabase(arms[0], "default", plan.given)) as target:
         among = all_generators() if plan.engine is EngineName.LIBFUZZER else None
         direction, left_out = directed_workloads(target, () if plan.even else patches_between(arms), among)
-    if direction.reason:
-        shown.say(direction.reason)
+    direction = weighed(direction, plan.discoveries)
+    if direction.reasons:
+        shown.say(str(direction))
     return replace(plan, generators=direction.cases, left_out=left_out)
 
 
@@ -204,6 +207,7 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], processes: Processes, sho
         client_cpu=time.process_time,
         usage=partial(usage_of, store.directory),
         say=shown.say,
+        edges=partial(number_of_edges, store.directory),
         show=with_edges(partial(shown.show, features=features_of(arms)), store.directory, shown),
     )
     schedule = Schedule(plan.generators, plan.cases, store.done())
@@ -213,6 +217,8 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], processes: Processes, sho
     )
     if all(arm.build.flavor.counts_edges for arm in arms):
         ensure_modules(arms)
+        shown.progress("reading the places of edges")
+        keep_places(arms, store.directory)
     if plan.engine is EngineName.LIBFUZZER:
         ensure_driver()
     try:
@@ -238,9 +244,9 @@ def with_edges(
     def show_both(counters: Counters, findings: Sequence[StoredFinding]) -> None:
         nonlocal due
         show(counters, findings)
-        if counters.seconds >= due and (edges := edges_reached(directory)):
+        if counters.seconds >= due and (edges := reached_edges(directory)):
             due = counters.seconds + INTERVAL
-            shown.say(f"{clock(counters.seconds)}: {edges[0]} of {edges[1]} edges reached")
+            shown.say(f"{clock(counters.seconds)}: {edges}")
 
     return show_both
 

@@ -1,11 +1,12 @@
 """A continuous campaign from start to stop: run after run, each on the present commits of its branches."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from math import inf
 
 from fuzz.campaign.bug_history import BugStatus, CampaignRun, history, to_replay
-from fuzz.campaign.continuous import next_plan, runs_of
+from fuzz.campaign.continuous import discoveries_of, next_plan, runs_of
 from fuzz.campaign.database import outlasted
 from fuzz.campaign.disk import DISK, make_room, note_build
 from fuzz.campaign.plan import Plan
@@ -38,7 +39,8 @@ def run_continuous(
         runs = outlasted(partial(runs_of, plan.name), say)
         arms, builds = _present_arms(plan, () if new_options and not builds else runs)
         _make_room(plan, builds)
-        following = next_plan(plan, runs, arms, min(left, run_minutes))
+        found = outlasted(partial(discoveries_of, runs), say)
+        following = replace(next_plan(plan, runs, arms, min(left, run_minutes)), discoveries=found)
         bugs = to_replay(runs, builds)
         summary = run_campaign(None, following, processors(), console, dask=dask, known_bugs=bugs)
         if summary.missed:

@@ -41,7 +41,7 @@ def run_tests(
 ) -> None:
     """Run the tests of pgduel itself.
 
-    Without options, in about ten minutes once the servers are built: style, types, units, each generator, source and
+    Without options, in a quarter of an hour once the servers are built: style, types, units, each generator, source and
     oracle on real servers, a few injected bugs, PostgreSQL's own suites on the patched server. All other arguments are
     tox's: `pgduel test list`, `pgduel test -e lint,unit`, `pgduel test -e unit -- -k name`.
     """

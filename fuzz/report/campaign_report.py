@@ -11,12 +11,14 @@ from typing import Any
 from fuzz import workdir
 from fuzz.campaign.catalog import harness_replay, opened
 from fuzz.campaign.counters import NO_PLANS, NOT_EXECUTED, Counters, Plans, ProgressPoint
+from fuzz.campaign.edges import ReachedEdges, reached_edges
 from fuzz.campaign.reach import EXPLAINED, FeatureReach, feature_reach
 from fuzz.campaign.store import Store, harness_findings, spec_findings
 from fuzz.report.bench_result import BenchResult
 from fuzz.report.reported_bug import ReportedBug, Status, reported_bug, reported_harness, reported_spec
 from fuzz.report.summary import KINDS, Summary, numbered, summary_of
 from fuzz.triage.findings import bugs
+from oracles.model.case import generator_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ class CampaignReport:
     reach: tuple[tuple[str, int], ...]  # counters of no feature
     samples: tuple[ProgressPoint, ...]
     of_cases: bool  # False: only isolation specs or harnesses ran, for which nothing else is counted
+    edges: ReachedEdges | None = None  # None if the builds count none
     benches: tuple[BenchResult, ...] = ()
     runs: tuple[ReportedRun, ...] = ()  # of a continuous campaign, the oldest first
 
@@ -180,6 +183,7 @@ def _report(
         reach=reach_besides(summary.counters, [each.feature.name for each in features]),
         samples=store.samples(),
         of_cases=next(iter(store.plan.generators), "") not in ("harness", "isolation"),
+        edges=reached_edges(store.directory),
         benches=tuple(benches),
     )
 
@@ -198,8 +202,7 @@ def _bugs(store: Store, summary: Summary) -> tuple[ReportedBug, ...]:
 def _doubts(store: Store, counters: Counters) -> tuple[Doubts, ...]:
     stored: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for doubt in store.doubt_records():
-        generator = doubt.case_id.split("/")[1] if doubt.case_id.count("/") == 2 else ""
-        alike = stored.setdefault((doubt.oracle, generator, doubt.kind, doubt.reason), [])
+        alike = stored.setdefault((doubt.oracle, generator_of(doubt.case_id), doubt.kind, doubt.reason), [])
         alike.append((doubt.name, doubt.outcome))
     return tuple(
         Doubts(

@@ -8,10 +8,9 @@ from typing import Final
 
 from fuzz import workdir
 from fuzz.campaign.bug_history import BugHistory, BugStatus, CampaignRun, history
-from fuzz.campaign.continuous import kept_plan, runs_of
+from fuzz.campaign.continuous import directory_of, kept_plan, runs_of
 from fuzz.campaign.counters import Counters, ProgressPoint, failed_checks, sample_of
 from fuzz.campaign.database import home
-from fuzz.campaign.disk import directory_of
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.reach import feature_reach
 from fuzz.campaign.usage import size_of

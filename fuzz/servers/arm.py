@@ -356,6 +356,14 @@ def session_defaults(arm: Arm) -> dict[str, str]:
     return {name: FUZZING.get(name, defaults[name]) for name in names if name in defaults}
 
 
+def explained_arm(arms: Sequence[Arm]) -> Arm:
+    """Return the arm whose reach is measured: the last one with features, or the last one.
+
+    Arms without features lack the branches to be counted.
+    """
+    return next((arm for arm in reversed(arms) if arm.features), arms[-1])
+
+
 def features_of(arms: Iterable[Arm]) -> tuple[Feature, ...]:
     """Return the features of all arms."""
     return tuple(dict.fromkeys(feature for arm in arms for feature in arm.features))

@@ -110,7 +110,7 @@ class FileCoverage:
 def require_tools() -> None:
     """Check that the tools which read profiles are installed. Raises ServerError."""
     for tool in (_MERGE, _EXPORT):
-        _output(tool, "--version")
+        tool_output(tool, "--version")
 
 
 def paths_named(build: Build, names: Sequence[str]) -> list[str]:
@@ -156,7 +156,7 @@ def function_calls(build: Build, profiles: Path) -> dict[tuple[str, str], int]:
 
 def _tracefile(build: Build, profiles: Path) -> Iterator[tuple[str, FileCoverage]]:
     with _merged(profiles) as merged:
-        exported = _output(_EXPORT, "export", "--format=lcov", f"--instr-profile={merged}", *_objects(build))
+        exported = tool_output(_EXPORT, "export", "--format=lcov", f"--instr-profile={merged}", *_objects(build))
     return read_tracefile(exported.splitlines())
 
 
@@ -173,7 +173,7 @@ def write_html(build: Build, profiles: Path, files: Sequence[str], directory: Pa
         pages = account.make_private(source / "pages")
         where = (f"--path-equivalence={build.source},{source}", f"--instr-profile={merged}", f"--output-dir={pages}")
         options = ("--format=html", "--show-branches=count", "--show-expansions=false")
-        _output(_EXPORT, "show", *options, *where, *_objects(build), *(source / file for file in files))
+        tool_output(_EXPORT, "show", *options, *where, *_objects(build), *(source / file for file in files))
         _copy(pages, directory)
 
 
@@ -212,7 +212,7 @@ def covered(program: Path, profiles: Path, directories: Sequence[str]) -> dict[s
     `profiles` is the directory with the counts of its processes, which may still run.
     """
     with _merged(profiles) as merged:
-        summary = json.loads(_output(_EXPORT, "export", "--summary-only", f"--instr-profile={merged}", program))
+        summary = json.loads(tool_output(_EXPORT, "export", "--summary-only", f"--instr-profile={merged}", program))
     files = summary["data"][0]["files"]
     return {
         name: _summed([file["summary"] for file in files if f"/{name}/" in file["filename"]]) for name in directories
@@ -227,7 +227,7 @@ def keep_counts(profiles: Path, directory: Path, name: str) -> Path:
     with server_account().file_access():
         written = sorted(profiles.glob("*.profraw"))
     merged = directory / f"{name}.profraw"
-    _output(_MERGE, "merge", "-o", merged, *written)
+    tool_output(_MERGE, "merge", "-o", merged, *written)
     return merged
 
 
@@ -255,14 +255,15 @@ def _summed(summaries: Sequence[Any]) -> Covered:
     return Covered(*counts)
 
 
-def _output(tool: str, *arguments: str | Path) -> str:
+def tool_output(tool: str, *arguments: str | Path, given: str = "", failing: str = "cannot read coverage") -> str:
+    """Return what a tool of LLVM prints about a program. Raises ServerError, which begins with `failing`."""
     try:
         options = server_account().options()  # these tools read files of patched programs
-        done = subprocess.run([tool, *arguments], capture_output=True, text=True, **options)
+        done = subprocess.run([tool, *arguments], input=given, capture_output=True, text=True, **options)
     except FileNotFoundError as error:
-        raise ServerError(f"cannot read coverage without {tool}; see {workdir.COMMAND} doctor") from error
+        raise ServerError(f"{failing} without {tool}; see {workdir.COMMAND} doctor") from error
     if done.returncode:
-        raise ServerError(f"cannot read coverage: {first_line(done.stderr)}")
+        raise ServerError(f"{failing}: {first_line(done.stderr)}")
     return done.stdout
 
 

@@ -89,3 +89,9 @@ class CaseId:
 
     def __str__(self) -> str:
         return f"{self.seed}/{self.generator}/{self.index}"
+
+
+def generator_of(name: str) -> str:
+    """Return the generator in the name of a case, such as `1/outer_joins/7`, or "" if the name has none."""
+    parts = name.split("/")
+    return parts[1] if len(parts) == 3 else ""

@@ -42,7 +42,7 @@ def share(direction: Direction | None, name: str) -> float:
 def with_even_part(cases: Mapping[str, int], name: str, part: float) -> float:
     """Return the share of a workload that has this part of the directed time."""
     even = sum(cases[each] * workload_named(each).cpu_seconds for each in cases) / 3600
-    return (EVEN * share(Direction(cases, ""), name) * even + (1 - EVEN) * part) / (EVEN * even + 1 - EVEN)
+    return (EVEN * share(Direction(cases), name) * even + (1 - EVEN) * part) / (EVEN * even + 1 - EVEN)
 
 
 @pytest.mark.parametrize(("function", "workload"), [(HASH_JOIN, "outer_joins"), (PRUNING, "pruned_partitions")])
@@ -50,16 +50,16 @@ def test_most_of_the_time_is_for_what_enters_the_changed_function(function: tupl
     direction = directed(CASES, [[function, ("new.c", "unknown")]], TABLE)
     assert direction is not None
     assert share(direction, workload) == max(share(direction, name) for name in CASES)
-    assert direction.reason.startswith(f"directed by 2 changed functions: {workload} ")
+    assert str(direction).startswith(f"directed by 2 changed functions: {workload} ")
 
 
 def test_a_workload_that_does_not_enter_it_keeps_a_part_of_its_time() -> None:
-    even = share(Direction(CASES, ""), "copy_batches")
+    even = share(Direction(CASES), "copy_batches")
     assert share(directed(CASES, [[HASH_JOIN]], TABLE), "copy_batches") == pytest.approx(EVEN * even, rel=0.1)
 
 
 def test_a_workload_that_is_not_measured_has_the_mean_share() -> None:
-    direction, even = directed(CASES, [[HASH_JOIN]], TABLE), share(Direction(CASES, ""), "hash_growth")
+    direction, even = directed(CASES, [[HASH_JOIN]], TABLE), share(Direction(CASES), "hash_growth")
     assert 1.5 * EVEN * even < share(direction, "hash_growth") < share(direction, "outer_joins")
 
 

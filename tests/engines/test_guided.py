@@ -2,7 +2,9 @@
 
 import random
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import SimpleNamespace
 from typing import Any
 
@@ -238,6 +240,34 @@ def test_libfuzzer_combines_the_streams_of_inputs(corpus: Corpus, tmp_path: Path
     assert all(len(SEPARATOR.join(streams)) <= LONGEST for streams in seen)
 
 
+def share_of_rare(corpus: Corpus, log: Path, changed: Sequence[int]) -> float:
+    """Return the share of libFuzzer's inputs with a stream of the only one of twenty that reaches the edge 3.
+
+    That edge is in the second region. No input reaches the edges 1 and 2.
+    """
+    rare, layout = b"the rare one", Layout((Region(0, 2), Region(4096, 2)), 8192)
+    corpus.begin(SEPARATOR.join([b"modes", b"%d" % number * 5, b"edits", b"action"]) for number in range(19))
+    corpus.begin([SEPARATOR.join([b"modes", rare, b"edits", b"action"])])
+    with TemporaryFile(buffering=0) as counters:
+        counters.write(bytes(layout.size))
+        driver = Driver(counters.fileno(), layout, corpus.directory, log, seed=1, changed=changed)
+        inputs = []
+        for _ in range(2000):
+            inputs.append(driver.next_input())
+            for place in (0, 4097) if rare in inputs[-1] else (0,):
+                counters.seek(place)
+                counters.write(b"\1")
+            driver.conclude(keep=True)
+        driver.close()
+    return sum(rare in data for data in inputs) / len(inputs)
+
+
+@pytest.mark.skipif(not shutil.which(CLANG), reason=f"{CLANG} is not installed")
+def test_inputs_that_reach_changed_functions_are_changed_more_often(corpus: Corpus, tmp_path: Path) -> None:
+    alike = share_of_rare(corpus, tmp_path / "log", ())
+    assert share_of_rare(corpus, tmp_path / "log", (2, 1, 3)) > alike + 0.1
+
+
 @pytest.mark.usefixtures("corpus")
 @pytest.mark.skipif(not shutil.which(CLANG), reason=f"{CLANG} is not installed")
 def test_a_killed_libfuzzer_is_replaced_by_another(tmp_path: Path) -> None:
@@ -248,7 +278,7 @@ def test_a_killed_libfuzzer_is_replaced_by_another(tmp_path: Path) -> None:
         counters: Any = SimpleNamespace(
             layout=layout, descriptor=open_file.fileno(), counts=lambda: np.zeros(2, np.uint8)
         )
-        engine = GuidedEngine(counters, tmp_path, (), 1, 0)
+        engine = GuidedEngine(counters, (), tmp_path, (), seed=1, number=0)
         try:
             engine.draw(case)
             (driver,) = (each for each in psutil.Process().children() if each.name() == "driver")

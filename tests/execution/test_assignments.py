@@ -3,9 +3,8 @@
 from dataclasses import replace
 from typing import cast
 
-from fuzz.campaign.worker import explained_arm
 from fuzz.execution.judging import absences, assignments
-from fuzz.servers.arm import Arm
+from fuzz.servers.arm import Arm, explained_arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
 from oracles.crash import Crash

@@ -1,45 +1,51 @@
 """Seconds until the default run finds injected bugs, directed or with --even.
 
-python -m tests.injected_bugs.search_times FILE [--even] [BUG ...]
+python -m tests.injected_bugs.search_times FILE [--even] [--guided ENGINE] [BUG ...]
 
-Each bug is searched for by `pgduel fuzz` with all workloads, on the server with the bug and the one without it. Time is
-directed as for the author of the code in which the bug is: by the patches of the series below the bug if they change
-the file of the bug, otherwise by all functions in the directory of that file. The difference that is the bug directs
-nothing. Findings of other causes end a campaign, too; the next one has another seed, and its time is added. A search
-ends after 1200 seconds of CPU time, which two processors have in ten minutes. No canaries are planted, and findings are
-not reduced. FILE gets a line of JSON for each search. A search that it has is repeated only if it ended earlier without
-a finding. At the end, the median time of all searches in FILE is printed. A bug that was not found counts as later than
-all others. `search_times.jsonl` beside this file has the searches so far, on busy processors. Those with --even ended
-after about 130 s or 75 s, and are from before ranges of cases doubled (fuzz/campaign/schedule.py). Directed ones ended
-after about 150 s or 290 s. `search_times_undirected.jsonl` has searches by the last version without a direction
+Each bug is searched for by `pgduel fuzz` with all workloads, on the server with the bug and the one without it. With
+`--guided`, an engine searches with all generators, in flavor guided, without a corpus. Time is directed as for the
+author of the code in which the bug is: by the patches of the series below the bug if they change the file of the bug,
+otherwise by all functions in the directory of that file. The difference that is the bug directs nothing. Findings of
+other causes end a campaign, too; the next one has another seed, and its time is added. A search ends after 1200
+seconds of CPU time, which two processors have in ten minutes. No canaries are planted, and findings are not reduced.
+FILE gets a line of JSON for each search. A search that it has is repeated only if it ended earlier without a finding.
+At the end, the median time of all searches in FILE is printed. A bug that was not found counts as later than all
+others. `search_times.jsonl` beside this file has the searches so far, on busy processors. Those with --even ended
+after about 130 s or 75 s, and are from before ranges of cases doubled (fuzz/campaign/schedule.py). Directed ones
+ended after about 150 s or 290 s. `search_times_undirected.jsonl` has searches by the last version without a direction
 (b6774cc2), for bugs that were injected then or added to partitions/ and rescans/ soon afterwards. They ended after
 about 105 to 130 s.
 """
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import count, pairwise
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
 from unittest import mock
 
 import typer
 
 from fuzz.campaign.catalog import campaign_named, opened
+from fuzz.campaign.direction.direction import Direction, directed_workloads
 from fuzz.campaign.plan import Plan
 from fuzz.cli.fuzz import new_plan
 from fuzz.cli.run_campaign import run_campaign
+from fuzz.engines.engine import EngineName
+from fuzz.generators.generator import all_generators
 from fuzz.report.console import Console
 from fuzz.report.summary import Summary
 from fuzz.servers import git
 from fuzz.servers.arm import Arm
 from fuzz.servers.arm_options import ArmOptions
-from fuzz.servers.flavor import DEFAULT_FLAVOR
-from fuzz.sources.source import UserInput
+from fuzz.servers.flavor import DEFAULT_FLAVOR, GUIDED
+from fuzz.sources.source import SourceContext, UserInput
 from tests.injected_bugs.injected_bug import Bug, all_bugs, sound_patches
 
 _LEAST: Final = 30.0  # seconds of a campaign
@@ -58,6 +64,7 @@ class Search:
     cases: int
     statements: int
     others: tuple[str, ...]  # summaries of findings that are not the bug
+    guided: EngineName | None = None  # the engine of a search in flavor guided, with generators only
 
 
 def directing(bug: Bug, arms: Sequence[Arm]) -> list[tuple[str, str]]:
@@ -80,13 +87,15 @@ def without(tree: str, directory: str) -> str:
         return git.write_tree(index)
 
 
-def search_for(bug: Bug, *, even: bool, cpu_seconds: float, workers: int) -> Search:
+def search_for(bug: Bug, *, even: bool, guided: EngineName | None, cpu_seconds: float, workers: int) -> Search:
     """Return the result of campaigns until one finds the bug, or until about so many seconds of CPU time are spent."""
     sound = ",".join(map(str, sound_patches(bug)))
-    options = ArmOptions(arms=(f"patched={sound}", f"bugged={sound},{bug.patch}"), flavor=DEFAULT_FLAVOR)
+    flavor = GUIDED if guided else DEFAULT_FLAVOR
+    options = ArmOptions(arms=(f"patched={sound}", f"bugged={sound},{bug.patch}"), flavor=flavor)
+    engine = guided or EngineName.SEEDED
     seconds, cpu, cases, statements, others = 0.0, 0.0, 0, 0, list[str]()
     for seed in count(1):
-        plan = new_plan(options, UserInput(), seed=seed, stop_at_first=True, even=even)
+        plan = new_plan(options, UserInput(), seed=seed, stop_at_first=True, even=even, engine=engine)
         summary = _campaign(plan, cpu_seconds - cpu, workers)
         counters = summary.counters
         seconds += counters.seconds
@@ -98,7 +107,8 @@ def search_for(bug: Bug, *, even: bool, cpu_seconds: float, workers: int) -> Sea
         if found or cpu > cpu_seconds - _LEAST:
             break
     oracle, case = (found.finding.oracle, found.case_id) if found else (None, None)
-    return Search(bug.name, even, oracle, case, round(seconds, 1), round(cpu, 1), cases, statements, tuple(others))
+    spent = (round(seconds, 1), round(cpu, 1))
+    return Search(bug.name, even, oracle, case, *spent, cases, statements, tuple(others), guided)
 
 
 def _campaign(plan: Plan, cpu_seconds: float, workers: int) -> Summary:
@@ -126,30 +136,52 @@ def main(
     names: Annotated[list[str] | None, typer.Argument(metavar="BUG")] = None,
     *,
     even: bool = False,
+    guided: EngineName | None = None,
     cpu_seconds: float = 1200,
     workers: int = 1,
 ) -> None:
     """Search for the bugs of these names, or for all of them."""
-    skipped = {each["bug"] for each in _searches(file) if each["even"] == even and _is_final(each, cpu_seconds)}
+    how = (even, guided)
+    skipped = {each["bug"] for each in _searches(file) if _how(each) == how and _is_final(each, cpu_seconds)}
     for bug in all_bugs():
         if bug.name in skipped or (names and bug.name not in names):
             continue
         with (
             mock.patch("fuzz.cli.run_campaign.patches_between", partial(directing, bug)),
+            mock.patch("fuzz.campaign.edges.patches_between", partial(directing, bug)),
             mock.patch("fuzz.cli.run_campaign.plant_all", return_value=()),  # canaries take as long as many searches
             mock.patch("fuzz.campaign.campaign.REDUCTIONS", 0),
+            mock.patch("fuzz.cli.run_campaign.directed_workloads", partial(_directed, generators_only=bool(guided))),
+            TemporaryDirectory() as campaigns,
+            mock.patch.dict(os.environ, {"PGDUEL_CAMPAIGNS": campaigns} if guided else {}),
         ):
-            line = json.dumps(asdict(search_for(bug, even=even, cpu_seconds=cpu_seconds, workers=workers)))
+            found = search_for(bug, even=even, guided=guided, cpu_seconds=cpu_seconds, workers=workers)
+            line = json.dumps(asdict(found))
         with file.open("a") as lines:
             lines.write(f"{line}\n")
     for line in _medians(_searches(file)):
         typer.echo(line)
 
 
+def _directed(
+    target: SourceContext,
+    patches: Sequence[tuple[str, str]],
+    among: Collection[str] | None = None,
+    *,
+    generators_only: bool,
+) -> tuple[Direction, dict[str, str]]:
+    return directed_workloads(target, patches, all_generators() if generators_only else among)
+
+
 def _searches(file: Path) -> list[dict[str, Any]]:
-    """Return the last search of each bug, directed and with --even."""
+    """Return the last search of each bug, of each kind."""
     found = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    return list({(each["even"], each["bug"]): each for each in found}.values())
+    return list({(*_how(each), each["bug"]): each for each in found}.values())
+
+
+def _how(search: Mapping[str, Any]) -> tuple[bool, str | None]:
+    """Return whether a search is even, and its engine if it is one in flavor guided."""
+    return search["even"], search.get("guided")
 
 
 def _is_final(search: Mapping[str, Any], cpu_seconds: float) -> bool:
@@ -158,12 +190,12 @@ def _is_final(search: Mapping[str, Any], cpu_seconds: float) -> bool:
 
 
 def _medians(searches: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for even in (False, True):
-        spent = [each["cpu_seconds"] if each["oracle"] else math.inf for each in searches if each["even"] == even]
-        if spent:
-            found = sum(map(math.isfinite, spent))
-            how = "with --even" if even else "directed"
-            yield f"{how}: {found} of {len(spent)} bugs found, in a median of {median(spent):.1f} s of CPU time"
+    for even, guided in dict.fromkeys(map(_how, searches)):
+        alike = [each for each in searches if _how(each) == (even, guided)]
+        spent = [each["cpu_seconds"] if each["oracle"] else math.inf for each in alike]
+        found = sum(map(math.isfinite, spent))
+        how = " ".join(("with --even" if even else "directed", *([f"by the engine {guided}"] if guided else [])))
+        yield f"{how}: {found} of {len(spent)} bugs found, in a median of {median(spent):.1f} s of CPU time"
 
 
 if __name__ == "__main__":

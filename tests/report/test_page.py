@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from fuzz.campaign.counters import ProgressPoint
+from fuzz.campaign.edges import Reached, ReachedEdges
 from fuzz.campaign.known import KnownFault
 from fuzz.report.campaign_report import report_of
 from fuzz.report.formats.format import all_formats
@@ -108,6 +109,16 @@ def test_plots_have_few_points_with_both_ends() -> None:
     measured = plots([*samples, replace(samples[-1], memory=123_400_000, disk=2_000_000, files=7)])
     values = [next(iter(document["datasets"].values())) for document in measured.values()]
     assert [each[-1]["count"] for each in values[-3:]] == [123, 2, 7]
+
+
+def test_edges_are_in_page_and_markdown_and_plotted(tmp_path: Path) -> None:
+    report = report_of(hostile_campaign(tmp_path / "5"))
+    edges = ReachedEdges(Reached(30, 90), Reached(2, 5), {})
+    for name in ("html", "markdown"):
+        text = all_formats()[name].text(replace(report, edges=edges))
+        assert "Edges reached: 30 of 90; in functions that the patches change, 2 of 5." in text
+        assert "Edges reached" not in all_formats()[name].text(report)
+    assert "Edges reached" in plots([replace(sample, edges=sample.cases) for sample in report.samples])
 
 
 @pytest.fixture(scope="module")

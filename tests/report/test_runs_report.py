@@ -5,6 +5,7 @@ import re
 import threading
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from http.client import HTTPConnection
@@ -12,11 +13,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from sqlalchemy import delete, text
+from sqlalchemy import delete, text, update
 
 from fuzz.campaign.catalog import new_campaign, opened
-from fuzz.campaign.continuous import keep_plan
-from fuzz.campaign.schema import FINDING, OCCURRENCE
+from fuzz.campaign.continuous import discoveries_of, keep_plan, runs_of
+from fuzz.campaign.direction.discoveries import Discoveries
+from fuzz.campaign.schema import CAMPAIGN, FINDING, OCCURRENCE
 from fuzz.errors import CaseError, PgduelError
 from fuzz.report.campaign_report import CampaignReport, report_of
 from fuzz.report.formats.format import all_formats
@@ -70,6 +72,17 @@ def test_samples_add_up(report: CampaignReport, campaigns: Path) -> None:
     assert [sample.shapes for sample in report.samples] == [0, one.shapes, one.shapes]
     assert [sample.findings for sample in report.samples] == [0, BUGS, BUGS]
     assert [sample.usage for sample in report.samples] == [first.usage, one.usage, one.usage]
+
+
+def test_discoveries_are_those_of_the_last_run_and_of_its_plan(campaigns: Path) -> None:
+    with opened(campaigns / "5") as store:
+        earlier = Discoveries(cases=Counter(joins=7), bugs=Counter(joins=3))
+        store.write(update(CAMPAIGN).values(plan=replace(store.plan, discoveries=earlier)))
+        cases = store.counters.cases["joins"]
+    found = discoveries_of(runs_of("nightly"))
+    assert found.cases == Counter(joins=7 + cases)
+    assert found.bugs == Counter(joins=3)  # the first run found its bugs before
+    assert discoveries_of(runs_of("nightly")[:1]).bugs == Counter(joins=BUGS - 1)  # one is known
 
 
 def test_bugs_have_their_history(report: CampaignReport) -> None:

@@ -11,11 +11,26 @@ import pytest
 from fuzz.errors import ServerError
 from fuzz.servers.edges.compiling import edge_options
 from fuzz.servers.edges.counters import Counts, EdgeMap, Layout, layout_in
+from fuzz.servers.edges.places import places_in
 from fuzz.servers.flavor import FLAVORS, GUIDED
 from tests.servers.rights import open_to_all
 
 CLANG = FLAVORS[GUIDED].compiler
-LISTED = "int small(int n) { return n > 3 ? 5 : n; }\n"
+LISTED = """\
+static inline __attribute__((always_inline)) int
+inlined(int n)
+{
+	if (n > 3)
+		n = 5;
+	return n;
+}
+
+int
+small(int n)
+{
+	return inlined(n);
+}
+"""
 MAIN = """\
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -62,7 +77,7 @@ def make(directory: Path) -> None:
     (directory / "main.c").write_text(MAIN)
     compiling, linking = edge_options(CLANG)
     for source in ("./src/backend/executor/listed.c", "./src/backend/executor/late.c", "main.c"):
-        compiled = [CLANG, "-fPIC", *compiling.split(), "-Wall", "-Werror", "-c", source]
+        compiled = [CLANG, "-g", "-fPIC", *compiling.split(), "-Wall", "-Werror", "-c", source]
         subprocess.run(compiled, cwd=directory, check=True)
     program = [CLANG, "-rdynamic", "main.o", "listed.o", *linking.split(), "-o", "program"]
     library = [CLANG, "-shared", "late.o", *linking.split(), "-o", "late.so"]
@@ -83,7 +98,8 @@ def test_a_program_and_a_library_count_in_one_file(home: Path) -> None:
     layout = layout_in((home / "program", home / "late.so"))
     first, second = layout.regions
     assert (first.offset, second.offset % 4096, layout.size % 4096) == (0, 0, 0)
-    assert first.edges == second.edges > 1  # of one function each: main.c is not listed
+    assert first.edges > 1  # main.c is not listed
+    assert second.edges > 1
     alone = counts(home, layout)
     assert alone[: first.edges].sum() > 0
     assert alone[first.edges :].sum() == 0
@@ -99,12 +115,22 @@ def test_a_program_that_counts_nothing_is_refused(home: Path) -> None:
         layout_in((home / "plain",))
 
 
+def test_each_edge_has_a_function_and_a_file(home: Path) -> None:
+    directory = home / "src" / "backend" / "executor"
+    for program, function in (("program", "small"), ("late.so", "late")):
+        places = list(places_in(home / program))
+        assert len(places) == layout_in((home / program,)).edges
+        file = str(directory / ("listed.c" if function == "small" else "late.c"))
+        inlined = {((file, "inlined"), (file, function))} if function == "small" else set()
+        assert set(places) == {((file, function),)} | inlined
+
+
 def test_a_map_tells_new_edges_and_counts_them() -> None:
     seen = EdgeMap(4)
-    assert seen.add(np.array([0, 1, 200, 0], np.uint8))
-    assert not seen.add(np.array([0, 7, 0, 0], np.uint8))
+    assert seen.add(np.array([0, 1, 200, 0], np.uint8)) == 2
+    assert seen.add(np.array([0, 7, 0, 0], np.uint8)) == 0
     assert seen.reached == 2
-    assert seen.add(np.array([1, 0, 0, 0], np.uint8))
+    assert seen.add(np.array([1, 0, 0, 0], np.uint8), mark=7) == 1
     assert seen.reached == 3
 
 

@@ -73,7 +73,7 @@ def test_the_users_sql_is_alone() -> None:
 def test_without_patches_there_is_no_direction() -> None:
     target = _of_empty_base(UserInput())
     workloads, left_out = default_workloads(target)
-    assert directed_workloads(target, ()) == (Direction(workloads, ""), left_out)
+    assert directed_workloads(target, ()) == (Direction(workloads), left_out)
 
 
 @pytest.mark.servers

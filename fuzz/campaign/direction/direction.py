@@ -99,10 +99,17 @@ def write_entered(entered: Entered) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """Workloads with their numbers of cases in an hour of CPU time, and the reason for these."""
+    """Workloads with their numbers of cases in an hour of CPU time, and the reasons for these."""
 
     cases: Mapping[str, int]
-    reason: str  # empty: without a direction
+    reasons: tuple[str, ...] = ()  # empty: without a direction
+
+    def __str__(self) -> str:
+        """Return the reasons, and the workloads with the largest shares."""
+        seconds = {name: cases * workload_named(name).cpu_seconds for name, cases in self.cases.items()}
+        total = sum(seconds.values())
+        shares = {name: spent / total for name, spent in seconds.items()}
+        return f"{', '.join(self.reasons)}: {_largest(shares)} of the CPU time"
 
 
 def directed_workloads(
@@ -111,14 +118,14 @@ def directed_workloads(
     """Return the workloads of a run without options, and the reasons why sources are left out.
 
     `patches` are the trees before and after each patch that directs. If they change no known function, the direction
-    has no reason, and the cases are those without a direction. If `among` is given, all other workloads have no cases,
+    has no reasons, and the cases are those without a direction. If `among` is given, all other workloads have no cases,
     and none counts as left out. Raises ServerError, SourceError.
     """
     cases, left_out = default_workloads(target)
     if among is not None:
         cases, left_out = {name: cases[name] for name in among}, {}
     direction = directed(cases, [changed_functions(*pair) for pair in patches], read_entered())
-    return direction or Direction(cases, ""), left_out
+    return direction or Direction(cases), left_out
 
 
 def patches_between(arms: Sequence[Arm]) -> list[tuple[str, str]]:
@@ -143,8 +150,7 @@ def directed(cases: Mapping[str, int], changes: Sequence[Collection[Function]], 
     }
     return Direction(
         {name: max(1, round(HOUR * share / seconds[name])) for name, share in shares.items()},
-        f"directed by {len({each for functions in changes for each in functions})} changed functions: "
-        f"{_largest(shares)}",
+        (f"directed by {len({each for functions in changes for each in functions})} changed functions",),
     )
 
 
@@ -163,4 +169,4 @@ def _mean(rows: Sequence[Sequence[float]]) -> list[float]:
 def _largest(shares: Mapping[str, float]) -> str:
     ordered = sorted(shares, key=lambda name: (-shares[name], name))
     named = [f"{name} {shares[name]:.0%}" for name in ordered[:_SHOWN]]
-    return ", ".join([*named, f"others {sum(shares[name] for name in ordered[_SHOWN:]):.0%} of the CPU time"])
+    return ", ".join([*named, f"others {sum(shares[name] for name in ordered[_SHOWN:]):.0%}"])

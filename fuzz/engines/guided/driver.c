@@ -18,9 +18,14 @@
  * actions.  A crossover takes whole streams of two inputs, so each part of the
  * new case is made by the choices of one of them.
  *
+ * Many mutations begin with an input that reached code of the patches: see
+ * pick_patched.
+ *
  * The environment has the descriptors of the pipes, the file and its regions:
  * PGDUEL_PIPES="ANSWERS INPUTS", PGDUEL_COUNTERS=DESCRIPTOR, and
- * PGDUEL_REGIONS="OFFSET EDGES OFFSET EDGES ...".
+ * PGDUEL_REGIONS="OFFSET EDGES OFFSET EDGES ...".  PGDUEL_CHANGED is the
+ * descriptor of a file with the numbers of all edges in functions that patches
+ * change, of four bytes each.
  *
  * fuzz/engines/guided/driver.c
  *
@@ -58,6 +63,26 @@ typedef struct Streams
 	size_t		count;
 } Streams;
 
+typedef struct Input
+{
+	size_t		edges;			/* that keep it */
+	size_t		size;
+	uint8_t		data[];
+} Input;
+
+/* An edge in a function that the patches change, and one of the inputs that reached it */
+typedef struct PatchedEdge
+{
+	const uint8_t *counter;
+	uint64_t	times;			/* number of inputs that reached it */
+	Input	   *input;
+} PatchedEdge;
+
+static PatchedEdge *patched;	/* those that were reached come first */
+static size_t patched_count,
+			patched_reached;
+static unsigned int patched_state = 1;
+
 static int	answers,
 			inputs;
 
@@ -94,19 +119,54 @@ register_region(uint8_t *counters, size_t edges)
 	__sanitizer_cov_pcs_init((uintptr_t *) pcs, (uintptr_t *) (pcs + edges));
 }
 
+/* Return the numbers in a file, and their count. */
+static uint32_t *
+read_numbers(int file, size_t *count)
+{
+	struct stat status;
+	uint32_t   *numbers;
+
+	if (fstat(file, &status) < 0)
+		fail("cannot read the changed edges");
+	*count = status.st_size / sizeof(uint32_t);
+	numbers = malloc(status.st_size + 1);
+	if (numbers == NULL)
+		fail("no memory");
+	if (pread(file, numbers, status.st_size, 0) != status.st_size)
+		fail("cannot read the changed edges");
+	return numbers;
+}
+
+/*
+ * Find the counters of those edges in changed functions that are in a region,
+ * which has all edges from "first" on.
+ */
+static void
+register_patched(const uint8_t *counters, size_t first, size_t edges, const uint32_t *changed, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (changed[i] >= first && changed[i] - first < edges)
+			patched[patched_count++].counter = counters + (changed[i] - first);
+}
+
 int
 LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	const char *counters = getenv("PGDUEL_COUNTERS");
 	const char *pipes = getenv("PGDUEL_PIPES");
+	const char *numbers = getenv("PGDUEL_CHANGED");
 	char	   *rest = getenv("PGDUEL_REGIONS");
 	struct stat status;
 	uint8_t    *mapped;
+	uint32_t   *changed;
+	size_t		count,
+				first = 0;
 	int			file;
 
 	(void) argc;
 	(void) argv;
-	if (counters == NULL || rest == NULL || pipes == NULL || sscanf(pipes, "%d %d", &answers, &inputs) != 2)
+	if (counters == NULL || rest == NULL || pipes == NULL || numbers == NULL ||
+		sscanf(pipes, "%d %d", &answers, &inputs) != 2)
 		fail("only pgduel starts it, with the environment described in driver.c");
 	file = atoi(counters);
 	if (fstat(file, &status) < 0)
@@ -114,6 +174,10 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	mapped = mmap(NULL, status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	if (mapped == MAP_FAILED)
 		fail("cannot map the counters");
+	changed = read_numbers(atoi(numbers), &count);
+	patched = calloc(count + 1, sizeof(PatchedEdge));
+	if (patched == NULL)
+		fail("no memory");
 	while (*rest != '\0')
 	{
 		size_t		offset = strtoul(rest, &rest, 10);
@@ -122,7 +186,10 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 		if (edges == 0 || offset + edges > (size_t) status.st_size)
 			fail("a region is not in the file");
 		register_region(mapped + offset, edges);
+		register_patched(mapped + offset, first, edges, changed, count);
+		first += edges;
 	}
+	free(changed);
 	return 0;
 }
 
@@ -144,6 +211,58 @@ send_all(const void *data, size_t size)
 	}
 }
 
+/* Return a random number below a limit. */
+static size_t
+below(unsigned int *state, size_t limit)
+{
+	return rand_r(state) % limit;
+}
+
+static void
+release(Input *input)
+{
+	if (input != NULL && --input->edges == 0)
+		free(input);
+}
+
+/*
+ * Keep the input with each edge in changed functions that it reached, instead
+ * of an earlier one.  All inputs that reached an edge have equal chances to be
+ * the kept one (reservoir sampling).
+ */
+static void
+remember(const uint8_t *data, size_t size)
+{
+	Input	   *input = malloc(sizeof(Input) + size);
+
+	if (input == NULL)
+		fail("no memory");
+	input->edges = 1;			/* until the end of this function */
+	input->size = size;
+	memcpy(input->data, data, size);
+	for (size_t i = 0; i < patched_count; i++)
+	{
+		PatchedEdge *edge = &patched[i];
+
+		if (*edge->counter == 0)
+			continue;
+		if (edge->times++ == 0)
+		{
+			PatchedEdge reached = *edge;
+
+			*edge = patched[patched_reached];
+			edge = &patched[patched_reached++];
+			*edge = reached;
+		}
+		if (below(&patched_state, edge->times) != 0)
+			continue;
+		release(edge->input);
+		edge->input = input;
+		input->edges++;
+	}
+	release(input);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -160,14 +279,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (got < 0 && errno == EINTR);
 	if (got != 1)
 		_exit(0);
-	return answer == KEPT ? 0 : -1;
-}
-
-/* Return a random number below a limit. */
-static size_t
-below(unsigned int *state, size_t limit)
-{
-	return rand_r(state) % limit;
+	if (answer != KEPT)
+		return -1;
+	remember(data, size);
+	return 0;
 }
 
 static Streams
@@ -301,14 +416,33 @@ change(Streams *streams, uint8_t *data, size_t size, size_t max_size, unsigned i
 	return join(streams, data, max_size);
 }
 
+/*
+ * Return an input for a mutation in place of libFuzzer's choice, or NULL: in
+ * half of all cases, one that reached an edge in changed functions.  Each
+ * reached edge is equally likely, however few inputs reach it.
+ */
+static const Input *
+pick_patched(size_t max_size, unsigned int *state)
+{
+	const Input *picked;
+
+	if (patched_reached == 0 || below(state, 2) == 0)
+		return NULL;
+	picked = patched[below(state, patched_reached)].input;
+	return picked->size <= max_size ? picked : NULL;
+}
+
 size_t
 LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
 	unsigned int state = seed;
-	uint8_t		copy[size + 1];
+	uint8_t		copy[max_size + 1];
+	const Input *picked = pick_patched(max_size, &state);
 	Streams		streams;
 
-	memcpy(copy, data, size);
+	if (picked != NULL)
+		size = picked->size;
+	memcpy(copy, picked != NULL ? picked->data : data, size);
 	streams = divide(copy, size);
 	if (streams.count <= ACTION + 1 || below(&state, 8) != 0)
 		return change(&streams, data, size, max_size, &state);

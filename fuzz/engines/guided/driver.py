@@ -5,10 +5,12 @@ import os
 import shutil
 import struct
 import subprocess
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 from filelock import FileLock
 
 from fuzz import workdir
@@ -72,8 +74,13 @@ class Driver:
     the counters as an open file, because a server could replace their path by a link.
     """
 
-    def __init__(self, counters: int, layout: Layout, corpus: Path, log: Path, seed: int) -> None:
-        """Start the process for a descriptor of counters, with libFuzzer's own messages in `log`. Raises BuildError."""
+    def __init__(
+        self, counters: int, layout: Layout, corpus: Path, log: Path, seed: int, changed: Sequence[int] = ()
+    ) -> None:
+        """Start the process for a descriptor of counters, with libFuzzer's own messages in `log`. Raises BuildError.
+
+        `changed` are the edges in functions that patches change.
+        """
         self._log = log
         command = [str(ensure_driver()), *_OPTIONS, f"-seed={seed}", f"-artifact_prefix={corpus.parent}/", str(corpus)]
         regions = " ".join(f"{region.offset} {region.edges}" for region in layout.regions)
@@ -85,14 +92,22 @@ class Driver:
             others.callback(os.close, inputs)
             own.callback(os.close, self._inputs)
             pipes = f"{answers} {inputs}"
+            numbers = os.memfd_create("changed edges")
+            others.callback(os.close, numbers)
+            os.write(numbers, np.array(changed, np.uint32).tobytes())
             self._process = subprocess.Popen(
                 command,
                 cwd="/",
-                env={"PGDUEL_COUNTERS": str(counters), "PGDUEL_REGIONS": regions, "PGDUEL_PIPES": pipes},
+                env={
+                    "PGDUEL_COUNTERS": str(counters),
+                    "PGDUEL_REGIONS": regions,
+                    "PGDUEL_PIPES": pipes,
+                    "PGDUEL_CHANGED": str(numbers),
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=messages,
                 stderr=messages,
-                pass_fds=(answers, inputs, counters),
+                pass_fds=(answers, inputs, counters, numbers),
                 start_new_session=True,
             )
             self._own = own.pop_all()

@@ -34,10 +34,21 @@ class GuidedEngine:
     """The cases of one worker, chosen by libFuzzer. It keeps each input of a finding or doubt in `directory`."""
 
     def __init__(
-        self, counters: EdgeCounters, directory: Path, features: Sequence[Feature], seed: int, number: int
+        self,
+        counters: EdgeCounters,
+        changed: Sequence[int],
+        directory: Path,
+        features: Sequence[Feature],
+        *,
+        seed: int,
+        number: int,
     ) -> None:
-        """`seed` and `number`, that of the worker, decide the choices of libFuzzer itself."""
+        """`changed` are the edges in functions that patches change.
+
+        `seed` and `number`, that of the worker, decide the choices of libFuzzer itself.
+        """
         self._counters = counters
+        self._changed = changed
         self._directory = directory
         self._features = features
         self._seed = seed
@@ -71,7 +82,12 @@ class GuidedEngine:
             logs.mkdir(exist_ok=True)
         log = logs / f"{generator}-{self._number}.log"
         driver = Driver(
-            self._counters.descriptor, self._counters.layout, corpus.directory, log, seed=rng.randrange(1, 1 << 32)
+            self._counters.descriptor,
+            self._counters.layout,
+            corpus.directory,
+            log,
+            seed=rng.randrange(1, 1 << 32),
+            changed=self._changed,
         )
         steered = _Steered(generator, driver, corpus, unread, EdgeMap(self._counters.layout.edges))
         self._steered[generator] = steered
@@ -83,7 +99,7 @@ class GuidedEngine:
         if steered is None:
             return
         if executed:
-            self._prune(steered, new=steered.seen.add(self._counters.counts()))
+            self._prune(steered, new=steered.seen.add(self._counters.counts()) > 0)
         steered.driver.conclude(keep=executed)
 
     def _prune(self, steered: _Steered, *, new: bool) -> None:

@@ -38,6 +38,8 @@ def _lines(report: CampaignReport) -> Iterator[str]:
         f"and {clock(counters.seconds)}, on {numbered(len(report.arms), 'arm')}. "
         f"{counters.of_kind('unstable')} unstable and {counters.of_kind('inconclusive')} inconclusive verdicts."
     )
+    if report.edges:
+        yield f"{str(report.edges).capitalize()}."
     yield ""
     yield from _trust(report)
     yield ""

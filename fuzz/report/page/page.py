@@ -170,6 +170,8 @@ def plots(samples: Sequence[ProgressPoint]) -> dict[str, Any]:
         "Doubts": _plot(rows, unit, {"inconclusive": "inconclusive", "unstable": "unstable"}, step=True),
         "Findings": _plot(rows, unit, {"findings": "findings"}, step=True),
     }
+    if any(sample.edges for sample in samples):
+        drawn |= {"Edges reached": _plot(rows, unit, {"edges": "edges"})}
     if any(sample.memory for sample in samples):
         drawn |= {
             "Memory of all processes, in MB": _plot(rows, unit, {"memory": "MB"}),

@@ -27,9 +27,12 @@ from fuzz.servers.modules import ensure_module
 MODULE: Final = "pgduel_edges"
 Counts = npt.NDArray[np.uint8]
 
-_SECTION: Final = re.compile(r"\] __sancov_(cntrs|pcs) +\w+ +[0-9a-f]+ [0-9a-f]+ ([0-9a-f]+)")
-_PC_BYTES: Final = 16  # address and flags of one edge
+_SECTION: Final = re.compile(r"\] (\S+) +[A-Z]\w* +([0-9a-f]+) ([0-9a-f]+) ([0-9a-f]+) ")
+COUNTERS: Final = "__sancov_cntrs"
+PCS: Final = "__sancov_pcs"  # addresses and flags of all edges
+PC_BYTES: Final = 16  # of one edge
 _FILE: Final = "edges"  # of a campaign, in its directory
+SEVERAL: Final = 255  # mark of edges that more than one case reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +58,41 @@ class Layout:
 
 def layout_of(build: Build) -> Layout:
     """Return the layout of a build's counters. Raises ServerError if it has none."""
-    return layout_in((build.bindir / "postgres", build.prefix / "lib" / "postgresql" / "postgres_fdw.so"))
+    return layout_in(programs_of(build))
+
+
+def programs_of(build: Build) -> tuple[Path, ...]:
+    """Return the programs and libraries of a build that count edges."""
+    return build.bindir / "postgres", build.prefix / "lib" / "postgresql" / "postgres_fdw.so"
 
 
 def layout_in(programs: Sequence[Path]) -> Layout:
     """Return the layout of the counters of programs and libraries. Raises ServerError if one has none."""
-    sizes = [_sections(program) for program in programs]
-    *offsets, size = accumulate((counters for counters, _ in sizes), initial=0)
-    edges = (pcs // _PC_BYTES for _, pcs in sizes)
+    sections = [sections_of(program) for program in programs]
+    *offsets, size = accumulate((each[COUNTERS].size for each in sections), initial=0)
+    edges = (each[PCS].size // PC_BYTES for each in sections)
     return Layout(tuple(map(Region, offsets, edges)), size)
 
 
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of a program: address in memory, place in the file, and size, in bytes."""
+
+    address: int
+    offset: int
+    size: int
+
+
 @cache
-def _sections(program: Path) -> tuple[int, int]:
-    """Return the sizes of the sections of counters, and of PCs, in bytes. Raises ServerError."""
+def sections_of(program: Path) -> Mapping[str, Section]:
+    """Return the sections of a program that counts edges, by name. Raises ServerError."""
     command = ["readelf", "--section-headers", "--wide", str(program)]
     done = subprocess.run(command, capture_output=True, text=True, **server_account().options())
-    sizes = {name: int(size, 16) for name, size in _SECTION.findall(done.stdout)}
-    if set(sizes) != {"cntrs", "pcs"}:
+    found = {name: Section(*(int(each, 16) for each in place)) for name, *place in _SECTION.findall(done.stdout)}
+    if not {COUNTERS, PCS} <= found.keys():
         why = first_line(done.stderr) if done.returncode else "it counts no edges"
         raise ServerError(f"cannot find the counters of {program}: {why}; compile it again (pgduel build --prune)")
-    return sizes["cntrs"], sizes["pcs"]
+    return found
 
 
 def ensure_modules(arms: Sequence[Arm]) -> None:
@@ -125,7 +142,10 @@ def _create(path: Path, size: int) -> None:
 
 
 class EdgeMap:
-    """One byte for each edge: 1 if it was reached. At first, none is."""
+    """One byte for each edge: 0 at first, then the mark of the case that reached it, SEVERAL after another case.
+
+    A process may overwrite what another one writes at the same time. So a few marks may be wrong.
+    """
 
     def __init__(self, edges: int) -> None:
         self._seen: Counts = np.zeros(edges, np.uint8)
@@ -146,11 +166,13 @@ class EdgeMap:
             found._seen = np.memmap(path, np.uint8, "r+", shape=(edges,))
         return found
 
-    def add(self, counts: Counts) -> bool:
-        """Add the counters of a case; return whether an edge is new."""
-        (new,) = np.nonzero((counts != 0) & (self._seen == 0))
-        self._seen[new] = 1
-        return bool(len(new))
+    def add(self, counts: Counts, mark: int = 1) -> int:
+        """Add the counters of a case with a mark from 1 to 254; return the number of new edges."""
+        reached = counts != 0
+        new = reached & (self._seen == 0)
+        self._seen[reached & ~new] = SEVERAL
+        self._seen[new] = mark
+        return int(np.count_nonzero(new))
 
     @property
     def reached(self) -> int:
@@ -174,17 +196,14 @@ class Edges:
         return cls(counters, EdgeMap.shared(directory / _FILE, counters.layout.edges))
 
     @contextmanager
-    def counting(self) -> Iterator[None]:
-        """Count what happens in sessions during the context."""
+    def counting(self, mark: int) -> Iterator[None]:
+        """Count what happens in sessions during the context, for a case with this mark."""
         self.counters.clear()
         yield
-        self.reached.add(self.counters.counts())
+        self.reached.add(self.counters.counts(), mark)
 
 
-def edges_reached(directory: Path) -> tuple[int, int] | None:
-    """Return the numbers of reached and of all edges in a campaign, or None if its builds count none."""
+def read_map(directory: Path) -> Counts | None:
+    """Return the bytes of a campaign's edges, as in EdgeMap, or None if its builds count none."""
     path = directory / _FILE
-    if not path.exists():
-        return None
-    seen = np.fromfile(path, np.uint8)
-    return int(np.count_nonzero(seen)), len(seen)
+    return np.fromfile(path, np.uint8) if path.exists() else None

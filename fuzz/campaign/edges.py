@@ -1,0 +1,123 @@
+"""Edges that a campaign reached: of the whole server, of each file, and of the functions that the arms' patches change.
+
+The campaign's directory has the map of reached edges, and their places.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+
+from fuzz import documents, workdir
+from fuzz.campaign.direction.direction import Function, changed_functions, patches_between
+from fuzz.servers.arm import Arm, explained_arm
+from fuzz.servers.edges.counters import SEVERAL, Counts, read_map
+from fuzz.servers.edges.places import Place, places_of
+
+_PLACES: Final = "edge-places.json"
+
+
+@dataclass(frozen=True, slots=True)
+class EdgePlaces:
+    """The place of each counted edge, in the order of `EdgeCounters.counts`."""
+
+    files: tuple[str, ...]  # all paths in the tree
+    file_of: tuple[int, ...]  # each edge's index in `files`
+    changed: tuple[int, ...]  # edges in functions that patches change
+
+    @classmethod
+    def of(cls, places: Sequence[Place], changed: Set[Function]) -> Self:
+        """Return the places of edges. Each counts for the file into which it is inlined, and for all its functions."""
+        files = [place[-1][0] if place else "" for place in places]
+        index = {file: number for number, file in enumerate(sorted(set(files)))}
+        return cls(
+            tuple(index),
+            tuple(index[file] for file in files),
+            tuple(edge for edge, place in enumerate(places) if not changed.isdisjoint(place)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Numbers of reached and of counted edges."""
+
+    reached: int
+    counted: int
+
+    def __str__(self) -> str:
+        """Return both in words."""
+        return f"{self.reached} of {self.counted}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedEdges:
+    """The edges that a campaign reached."""
+
+    edges: Reached
+    changed: Reached  # in functions that patches change
+    files: Mapping[str, Reached]  # by path in the tree
+
+    def __str__(self) -> str:
+        """Return the totals in words."""
+        changed = f"; in functions that the patches change, {self.changed}" if self.changed.counted else ""
+        return f"edges reached: {self.edges}{changed}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the data for `--json`."""
+        data: dict[str, Any] = documents.to_data(self)
+        edges: dict[str, int] = data.pop("edges")
+        return edges | data
+
+
+def keep_places(arms: Sequence[Arm], directory: Path) -> None:
+    """Keep the places of the counted edges with a campaign. Raises ServerError, SourceError, StorageError."""
+    if (directory / _PLACES).exists():
+        return
+    changed = frozenset(chain.from_iterable(changed_functions(*pair) for pair in patches_between(arms)))
+    places = places_of(explained_arm(arms).build)
+    workdir.write(directory / _PLACES, documents.dumps(EdgePlaces.of(places, changed)))
+
+
+def kept_places(directory: Path) -> EdgePlaces | None:
+    """Return the places of a campaign's edges, or None if its builds count none."""
+    path = directory / _PLACES
+    return documents.loads(path.read_text(), EdgePlaces) if path.exists() else None
+
+
+def marks_of(generators: Iterable[str]) -> dict[str, int]:
+    """Return the mark of each generator's cases in the map of a campaign's edges."""
+    return {name: min(mark, SEVERAL - 1) for mark, name in enumerate(generators, start=1)}
+
+
+def edges_of_one_case(directory: Path, generators: Iterable[str]) -> Counter[str]:
+    """Return the number of edges that only one case reached, by its generator."""
+    seen = read_map(directory)
+    if seen is None:
+        return Counter()
+    counts = np.bincount(seen, minlength=SEVERAL + 1)
+    return Counter({name: int(counts[mark]) for name, mark in marks_of(generators).items()})
+
+
+def number_of_edges(directory: Path) -> int:
+    """Return the number of edges that a campaign reached; 0 if its builds count none."""
+    seen = read_map(directory)
+    return 0 if seen is None else _reached(seen).reached
+
+
+def reached_edges(directory: Path) -> ReachedEdges | None:
+    """Return the edges that a campaign reached, or None if its builds count none."""
+    places, seen = kept_places(directory), read_map(directory)
+    if places is None or seen is None or len(seen) != len(places.file_of):
+        return None
+    file_of = np.array(places.file_of)
+    counted, reached = (np.bincount(files, minlength=len(places.files)) for files in (file_of, file_of[seen != 0]))
+    files = {file: Reached(int(reached[number]), int(counted[number])) for number, file in enumerate(places.files)}
+    return ReachedEdges(_reached(seen), _reached(seen[list(places.changed)]), files)
+
+
+def _reached(seen: Counts) -> Reached:
+    return Reached(int(np.count_nonzero(seen)), len(seen))
