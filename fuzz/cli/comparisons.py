@@ -18,6 +18,7 @@ from fuzz.bench.fuzzers import Figures, Fuzzer, lancer, measure, smith
 from fuzz.bench.reduction.comparison import ReducerResult, comparison
 from fuzz.bench.reduction.reducer import Reducer, Task, all_reducers
 from fuzz.campaign.catalog import campaign_named, find_finding, opened, opened_new
+from fuzz.campaign.known import SHIPPED, read_known
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import processors
 from fuzz.campaign.stop import INTERRUPTED
@@ -95,13 +96,14 @@ def fuzzers(
     wanted = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     given = options.given(jar=jar)
     chosen = _chosen(fuzzer, given)
+    faults = read_known(SHIPPED)
     interrupted = False
     with display(console, None) as shown:
         specs = wanted.specs(shown.progress)[-1:]
         measured: dict[str, list[Figures]] = {each: [] for each in chosen}
         try:
             for own, each in product(range(seed, seed + rounds), chosen):
-                plan = Plan(own, _OWN, minutes, None, stop_at_first=False, arms=wanted)
+                plan = Plan(own, _OWN, minutes, None, stop_at_first=False, arms=wanted, known=faults)
                 run_alone = _fuzzer(each, plan, given, specs, shown)
                 measured[each].append(measure(each, run_alone, specs[0], minutes * 60, shown.progress))
                 write_json(json_file, _data(measured, seed))
