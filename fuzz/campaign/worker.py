@@ -38,7 +38,7 @@ from fuzz.generators.generator import Scale
 from fuzz.servers.account import server_account
 from fuzz.servers.arm import Arm, explained_arm, features_of, fresh_servers
 from fuzz.servers.cluster import Cluster, answers
-from fuzz.servers.edges.counters import Edges
+from fuzz.servers.edges.counters import SEVERAL, Edges
 from fuzz.servers.processes import runs_in
 from fuzz.sources.source import UserInput
 from fuzz.triage.correction import is_corrected
@@ -324,7 +324,8 @@ class _Worker:
 
     def _judged(self, executor: Executor, servers: list[int], case: Case, known: Observations) -> JudgedCase:
         """Execute and judge a case. If one of these servers went away, only crashes count: one may be the cause."""
-        with nullcontext() if self._edges is None else self._edges.counting(self._marks[case.generator]):
+        mark = self._marks.get(case.generator, SEVERAL)  # a user's generator may give its cases another name
+        with nullcontext() if self._edges is None else self._edges.counting(mark):
             judged = judge_despite_errors(executor, self._assigned, case, known)
         with suppress(ServerError):
             if self._postmasters() == servers:
