@@ -114,8 +114,9 @@ class InternalError(Oracle):
         others = [
             _without(arm, self.runs(case, arms), observations) for arm in judged_arms(arms) if arm not in suspects
         ]
-        runs = sorted(observations, key=lambda run: (run.repetition, repr(run)))
-        legal = {doubt.reason: doubt for run in reversed(runs) for doubt in _legal(observations[run])}
+        doubtful = {run: doubts for run, observed in observations.items() if (doubts := tuple(_legal(observed)))}
+        runs = sorted(doubtful, key=lambda run: (run.repetition, repr(run)))
+        legal = {doubt.reason: doubt for run in reversed(runs) for doubt in doubtful[run]}
         return (*findings, *others, *(doubt for _, doubt in sorted(legal.items())))
 
     def origins(self, seen: CaseObservation) -> Iterator[str]:

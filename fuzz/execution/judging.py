@@ -131,7 +131,7 @@ def judge_despite_errors(
     more runs might refute it. It also stops if a server goes away, or if it is abandoned.
 
     In each round all oracles judge again, because a new observation may concern any of them. For example, a run that
-    one oracle requested may crash.
+    one oracle requested may crash. Oracles that judge their own runs only do not judge again after their verdicts.
     """
     observations = dict(known or {})
     judged = [_first_runs(assignment, case) for assignment in assignments]
@@ -182,7 +182,7 @@ def _first_runs(assignment: Assignment, case: Case) -> _Judgement:
 
 def _judged_by(assignment: Assignment, case: Case, observations: Observations, before: _Judgement) -> _Judgement:
     """Return what an oracle returns, or the exception that it raises. After that it does not judge again."""
-    if isinstance(before, Exception):
+    if isinstance(before, Exception) or (isinstance(before, tuple) and assignment.oracle.judges_own_runs):
         return before
     try:
         given = assignment.oracle.judge(case, assignment.arms, observations)

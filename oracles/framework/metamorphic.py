@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Final
+from weakref import WeakKeyDictionary
 
 from oracles.framework.comparison import Aspect, Comparison, Location, compare
 from oracles.framework.difference_text import DifferenceText, difference_text, ended
@@ -31,7 +32,7 @@ from oracles.framework.relations import (
 from oracles.model.case import Case
 from oracles.model.finding import Evidence, Finding, as_all_do, first_of_each, pairs_of
 from oracles.model.mode import Mode
-from oracles.model.observation import Message, Observation, Outcome, Run
+from oracles.model.observation import CaseObservation, Message, Observation, Outcome, Run
 from oracles.model.oracle import (
     Agree,
     Inconclusive,
@@ -52,6 +53,7 @@ class Metamorphic(Oracle):
     """An oracle that compares equivalent queries on the same arm."""
 
     needs_another_arm: ClassVar[bool] = False
+    judges_own_runs: ClassVar[bool] = True
 
     @abstractmethod
     def relations(self, arm_runs: ArmRuns) -> Iterator[MetamorphicRelation]:
@@ -99,6 +101,24 @@ def _violation_findings(arms: Sequence[str], examples: Mapping[str, Finding]) ->
     for pair in pairs_of(arms, examples):
         example = examples[pair[1]]
         yield replace(example, arms=pair, summary=example.summary + (as_all_do(pair) if len(arms) > 1 else ""))
+
+
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """The relations of a case on an arm, and the observations that they depend on."""
+
+    case: Case
+    used: Mapping[Run, CaseObservation]
+    relations: tuple[MetamorphicRelation, ...]
+
+    def are_those_of(self, runs: ArmRuns) -> bool:
+        """Return whether the same relations would be built from these runs."""
+        return self.case is runs.case and all(runs.observations.get(run) is seen for run, seen in self.used.items())
+
+
+# The last relations of each oracle, by arm. An oracle judges a case several times, and printing queries takes most of
+# its time.
+_BUILT: Final[WeakKeyDictionary[Metamorphic, dict[str, _Built]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -150,7 +170,12 @@ class _Judge:
 
     @cached_property
     def _relations(self) -> tuple[MetamorphicRelation, ...]:
-        return tuple(self.oracle.relations(self.runs))
+        of_arms = _BUILT.setdefault(self.oracle, {})
+        built = of_arms.get(self.runs.arm)
+        if built is None or not built.are_those_of(self.runs):
+            relations = tuple(self.oracle.relations(self.runs))
+            built = of_arms[self.runs.arm] = _Built(self.runs.case, dict(self.runs.used), relations)
+        return built.relations
 
     def _comparison(self, relation: MetamorphicRelation, repetition: int = 0) -> Comparison:
         left, right = (self.runs.observation(variant, repetition) for variant in (relation.left, relation.right))

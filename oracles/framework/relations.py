@@ -1,7 +1,7 @@
 """Metamorphic relations: two variants of a case's queries that must return equal rows on one arm."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from oracles.model.case import Case, Kind, Step
@@ -86,6 +86,7 @@ class ArmRuns:
     case: Case
     arm: str
     observations: Observations
+    used: dict[Run, CaseObservation] = field(default_factory=dict, compare=False)  # those that `observation` returned
 
     def queries(self) -> dict[int, str]:
         """Return the queries by position that should succeed, without those that use views or functions of the case.
@@ -216,4 +217,5 @@ class ArmRuns:
         run = self.run(variant, repetition)
         if run not in self.observations:
             raise MissingRun(variant)
-        return self.observations[run]
+        self.used[run] = self.observations[run]
+        return self.used[run]

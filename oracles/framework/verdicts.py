@@ -57,6 +57,8 @@ def findings_of_runs(
     on the arms that have not executed it. `finding_of` returns the finding of a pair of arms (reference, suspect), an
     origin, and the suspect's fault.
     """
+    if not any(True for observed in observations.values() for _ in faults(observed)):
+        return ()  # most cases, and sorting takes time
     alike: dict[Run, dict[str, CaseObservation]] = defaultdict(dict)  # runs that differ in the arm only
     for run in sorted(observations, key=lambda run: (len(run.modes), run.repetition, run.repeats, repr(run))):
         alike[replace(run, arm="")][run.arm] = observations[run]

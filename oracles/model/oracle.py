@@ -117,6 +117,7 @@ class Oracle(ABC):
     reference_is_steady: ClassVar[bool] = False  # its findings presume that `arms[0]` behaves alike each time
     origin_is_cause: ClassVar[bool] = False  # findings of one origin, a place in the server, have one cause
     judges_lost_servers: ClassVar[bool] = False  # its verdicts count even if a server went away meanwhile
+    judges_own_runs: ClassVar[bool] = False  # its verdicts do not depend on runs that only others requested
     samples: ClassVar[tuple[Sample, ...]] = ()  # shares of the cases that it judges with additional runs
     actual_title: ClassVar[str] = "actual"  # title of a finding's actual behaviour in a mail
     script_begin: ClassVar[str] = ""  # statements of a reproducer before its case

@@ -37,6 +37,12 @@ class OneMore(Oracle):
         return More((Run(arms[0], (Mode(f"look {mine}"),)),)) if mine < self.enough else (Agree(mine),)
 
 
+class OwnRuns(OneMore):
+    """An oracle whose verdicts do not depend on runs of others."""
+
+    judges_own_runs: ClassVar[bool] = True
+
+
 class Repeating(OneMore):
     """An oracle that requests a run that it already has."""
 
@@ -109,6 +115,13 @@ def test_every_oracle_judges_all_observations_in_the_end() -> None:
     first = OneMore(1)
     judge_case(executor(), assigned((first, OneMore(3)), ARMS), CASE)
     assert first.judged == [2, 3, 4]
+
+
+def test_an_oracle_that_judges_its_own_runs_does_not_judge_again_after_its_verdicts() -> None:
+    own, other = OwnRuns(2), OneMore(4)
+    judged = judge_case(executor(), assigned((own, other), ARMS), CASE)
+    assert judged.verdicts == (("one_more", Agree(2)), ("one_more", Agree(4)))
+    assert (own.judged, other.judged) == ([2, 3], [2, 3, 4, 5])
 
 
 def test_an_oracle_that_requests_a_run_that_it_has_is_an_error() -> None:
