@@ -32,7 +32,6 @@ from fuzz.campaign.usage import UNKNOWN, Usage
 from fuzz.errors import DiskFull, ServerError, StorageError
 from fuzz.triage.findings import StoredFinding, untriaged
 
-REDUCTIONS = 10  # limit of reduced findings: more of them have few causes, and new cases are a better use of the time
 RETRY_EVERY = 500  # cases between retries of doubts
 TRIES = 3  # a job is given up when it has killed so many workers, a case when the servers went away so many times
 OUTAGES = 20  # consecutive ranges without a single case after which the campaign ends
@@ -94,7 +93,7 @@ class Campaign:
         self._known = store.plan.known
         self._read_findings()
         waiting = [each.finding.fingerprint for each in untriaged(self._new_findings)]
-        self._to_reduce = deque(waiting[:REDUCTIONS])
+        self._to_reduce = deque(waiting[: limits.reductions])
         self._reducing = len(self._new_findings) - len(waiting) + len(self._to_reduce)
         self._ended: Clocks | None = None
         self._last: Clocks | None = None
@@ -119,7 +118,7 @@ class Campaign:
         if self._to_reduce:
             self._environment.say(f"reducing {len(self._to_reduce)} findings")
         while (self._to_reduce or self._pool.jobs) and not interrupt:
-            self._fill_reductions(at_once=REDUCTIONS)
+            self._fill_reductions(at_once=self._limits.reductions)
             self._step(interrupt)
         return why
 
@@ -261,11 +260,12 @@ class Campaign:
                 self._environment.say(f"finding {each.finding.fingerprint}: {each.finding.summary}")
                 if self._is_known(each):
                     self._environment.say(KNOWN)
-                elif self._reducing < REDUCTIONS:
+                elif self._reducing < self._limits.reductions:
                     self._reducing += 1
                     self._to_reduce.append(each.finding.fingerprint)
                 else:
-                    self._environment.say(f"  not reduced now: a run reduces at most {REDUCTIONS} findings")
+                    most = self._limits.reductions
+                    self._environment.say(f"  not reduced now: a run reduces at most {most} findings")
 
     def _revive(self) -> None:
         outage, self._outage = self._outage, None

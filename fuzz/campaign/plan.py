@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from fuzz.campaign.direction.discoveries import Discoveries
 from fuzz.campaign.known import KnownFault
-from fuzz.campaign.stop import Limits
+from fuzz.campaign.stop import REDUCTIONS, Limits
 from fuzz.campaign.user_files import FileKind, UserFile
 from fuzz.engines.engine import EngineName
 from fuzz.servers.arm_options import ArmOptions
@@ -31,12 +31,14 @@ class Plan:
     files: tuple[UserFile, ...] = ()  # the user's generators and oracles
     disk: float | None = None  # GB of all runs of a continuous campaign; None: the default
     engine: EngineName = EngineName.SEEDED
+    reductions: int = REDUCTIONS  # limit of reduced findings
     discoveries: Discoveries = field(default_factory=Discoveries)  # of all earlier runs of a continuous campaign
 
     @property
     def limits(self) -> Limits:
         """Return the limits of the campaign."""
-        return Limits(None if self.minutes is None else self.minutes * 60, at_first=self.stop_at_first)
+        seconds = None if self.minutes is None else self.minutes * 60
+        return Limits(seconds, at_first=self.stop_at_first, reductions=self.reductions)
 
     @property
     def judging(self) -> tuple[UserFile, ...]:

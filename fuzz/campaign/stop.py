@@ -1,4 +1,4 @@
-"""Reasons for the end of a campaign: limits and interrupts."""
+"""Limits of a campaign, and interrupts, which end it, too."""
 
 import signal
 import threading
@@ -10,6 +10,7 @@ from types import FrameType
 from fuzz.campaign.counters import Counters
 
 INTERRUPTED = "interrupted"
+REDUCTIONS = 10  # limit of reduced findings: more of them have few causes, and new cases are a better use of the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,7 @@ class Limits:
 
     seconds: float | None = None
     at_first: bool = False
+    reductions: int = REDUCTIONS
 
     def reached(self, counters: Counters, findings: int) -> str | None:
         """Return the reason why the campaign ends now, or None."""

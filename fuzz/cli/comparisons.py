@@ -103,7 +103,7 @@ def fuzzers(
         measured: dict[str, list[Figures]] = {each: [] for each in chosen}
         try:
             for own, each in product(range(seed, seed + rounds), chosen):
-                plan = Plan(own, _OWN, minutes, None, stop_at_first=False, arms=wanted, known=faults)
+                plan = Plan(own, _OWN, minutes, None, stop_at_first=False, arms=wanted, known=faults, reductions=0)
                 run_alone = _fuzzer(each, plan, given, specs, shown)
                 measured[each].append(measure(each, run_alone, specs[0], minutes * 60, shown.progress))
                 write_json(json_file, _data(measured, seed))

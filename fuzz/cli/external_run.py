@@ -12,11 +12,10 @@ from typing import Any
 
 import typer
 
-from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.catalog import opened_new, require_store
 from fuzz.campaign.counters import Counters, nested
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.stop import Interrupt, interruptible
+from fuzz.campaign.stop import REDUCTIONS, Interrupt, interruptible
 from fuzz.campaign.store import Store
 from fuzz.cli.app import console, say
 from fuzz.cli.options import facts_of

@@ -9,11 +9,10 @@ import scipy  # scipy.special is imported when it is first used: that takes as l
 from rich.table import Table
 
 from fuzz import documents, workdir
-from fuzz.campaign.campaign import REDUCTIONS
 from fuzz.campaign.counters import NO_PLANS, Counters, Plans, failed_checks, nested
 from fuzz.campaign.harnesses import NAME as HARNESS
 from fuzz.campaign.known import KnownFault, fault_of
-from fuzz.campaign.stop import INTERRUPTED
+from fuzz.campaign.stop import INTERRUPTED, REDUCTIONS
 from fuzz.campaign.store import Store
 from fuzz.report.console import Console, plain
 from fuzz.report.terminal import clock, plan_lines

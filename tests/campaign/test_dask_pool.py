@@ -14,7 +14,7 @@ import pytest
 from cryptography import x509
 
 from fuzz import workdir
-from fuzz.campaign import campaign, remote
+from fuzz.campaign import remote
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.counters import Counters
@@ -89,7 +89,7 @@ class _Campaign:
             store.begin(plan, facts_of(self._specs, self._arms))
             with open_pool(store, plan) as pool:
                 schedule = Schedule(plan.generators, plan.cases, store.done())
-                self.why = Campaign(store, schedule, Limits(), pool, environment).run(Interrupt())
+                self.why = Campaign(store, schedule, Limits(reductions=0), pool, environment).run(Interrupt())
             self.findings = {each.finding.fingerprint: (each.count, each.finding) for each in store.findings()}
             self.scripts = [each.reproducer for each in store.findings()]
             self.cases = store.counters.cases.total()
@@ -108,11 +108,6 @@ class _Campaign:
         self._run(lambda store, plan: Pool(CaseWork(arms, self.directory, plan.seed, "", store.arms), 2))
 
 
-@pytest.fixture
-def not_reducing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(campaign, "REDUCTIONS", 0)
-
-
 def test_a_cluster_of_its_own_listens_on_the_loopback_interface_only(client: Any) -> None:
     client.wait_for_workers(2)
     assert addresses_of(psutil.Process()) == {"127.0.0.1"}
@@ -128,7 +123,6 @@ def test_certificates_remain_valid_if_the_clock_is_set_back() -> None:
     assert certificate.not_valid_before_utc < datetime.now(UTC) - timedelta(days=365)
 
 
-@pytest.mark.usefixtures("not_reducing")
 @pytest.mark.long
 def test_a_cluster_finds_what_local_processes_find(
     tmp_path: Path, specs: tuple[ArmSpec, ...], arms: tuple[Arm, ...], client: Any
@@ -144,7 +138,6 @@ def test_a_cluster_finds_what_local_processes_find(
     assert sum(line.endswith(" is ready") for line in there.messages) in (1, 2)
 
 
-@pytest.mark.usefixtures("not_reducing")
 @pytest.mark.long
 def test_the_job_of_a_killed_worker_runs_again(
     tmp_path: Path, specs: tuple[ArmSpec, ...], arms: tuple[Arm, ...], client: Any
@@ -164,7 +157,6 @@ def test_the_job_of_a_killed_worker_runs_again(
     assert sum("was lost; its job is assigned again" in line for line in shortened.messages) == 1
 
 
-@pytest.mark.usefixtures("not_reducing")
 def test_what_a_worker_found_is_stored_although_it_cannot_continue(
     tmp_path: Path, specs: tuple[ArmSpec, ...], arms: tuple[Arm, ...], client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,7 +180,6 @@ def test_what_a_worker_found_is_stored_although_it_cannot_continue(
     assert any(line.startswith(f"finding {found.finding.fingerprint}: ") for line in campaign.messages)
 
 
-@pytest.mark.usefixtures("not_reducing")
 def test_reproducers_and_the_log_of_errors_wait_for_room_on_a_full_disk(
     tmp_path: Path, specs: tuple[ArmSpec, ...], arms: tuple[Arm, ...], client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

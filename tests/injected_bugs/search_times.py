@@ -96,7 +96,7 @@ def search_for(bug: Bug, *, even: bool, guided: EngineName | None, cpu_seconds: 
     seconds, cpu, cases, statements, others = 0.0, 0.0, 0, 0, list[str]()
     for seed in count(1):
         plan = new_plan(options, UserInput(), seed=seed, stop_at_first=True, even=even, engine=engine)
-        summary = _campaign(plan, cpu_seconds - cpu, workers)
+        summary = _campaign(replace(plan, reductions=0), cpu_seconds - cpu, workers)
         counters = summary.counters
         seconds += counters.seconds
         cpu += _cpu_seconds(summary)
@@ -150,7 +150,6 @@ def main(
             mock.patch("fuzz.cli.run_campaign.patches_between", partial(directing, bug)),
             mock.patch("fuzz.campaign.edges.patches_between", partial(directing, bug)),
             mock.patch("fuzz.cli.run_campaign.plant_all", return_value=()),  # canaries take as long as many searches
-            mock.patch("fuzz.campaign.campaign.REDUCTIONS", 0),
             mock.patch("fuzz.cli.run_campaign.directed_workloads", partial(_directed, generators_only=bool(guided))),
             TemporaryDirectory() as campaigns,
             mock.patch.dict(os.environ, {"PGDUEL_CAMPAIGNS": campaigns} if guided else {}),
