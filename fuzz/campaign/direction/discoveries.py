@@ -1,7 +1,9 @@
 """Discoveries of each workload in the earlier runs of a continuous campaign, for its CPU time.
 
-They distribute a part of the next run's time. The rest is distributed as without them, so that no workload starves.
-There are three kinds of discoveries, with equal weight:
+They distribute a part of the next run's time. The rest is distributed as without them, so that no workload starves. A
+first run has none. It is better off so: in a simulation with the first finders of 83 injected bugs, and shapes of an
+hour, 23 bugs are found earlier with discoveries and 60 later, by a median factor of 1.18. There are three kinds of
+discoveries, with equal weight:
 
 - plan shapes that only one statement of a run had. Divided by the explained statements, their number is the probability
   that the next statement has a new shape (Good and Turing). The idea is that of Böhme, "STADS: Software Testing as
