@@ -6,6 +6,7 @@ The campaign's directory has the map of reached edges, and their places.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Self
@@ -85,7 +86,12 @@ def keep_places(arms: Sequence[Arm], directory: Path) -> None:
 def kept_places(directory: Path) -> EdgePlaces | None:
     """Return the places of a campaign's edges, or None if its builds count none."""
     path = directory / _PLACES
-    return documents.loads(path.read_text(), EdgePlaces) if path.exists() else None
+    return _read(path) if path.exists() else None
+
+
+@lru_cache(1)  # a campaign displays its edges every few seconds
+def _read(path: Path) -> EdgePlaces:
+    return documents.loads(path.read_text(), EdgePlaces)
 
 
 def marks_of(generators: Iterable[str]) -> dict[str, int]:

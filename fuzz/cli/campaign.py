@@ -163,7 +163,7 @@ def status(name: Name, json_file: options.JsonFile = None) -> None:
     say(f"{numbered(len(bugs), 'bug')}{':' if bugs else ''}")
     if bugs:
         console.print_whole(_table(bugs))
-    if json_file is not None:
+    if json_file is not None:  # its discoveries take a reading of the last run's counters
         write_json(json_file, _json(name, runs, bugs, process_of(name)))
 
 

@@ -256,7 +256,7 @@ def _summed(summaries: Sequence[Any]) -> Covered:
 
 
 def tool_output(tool: str, *arguments: str | Path, given: str = "", failing: str = "cannot read coverage") -> str:
-    """Return what a tool of LLVM prints about a program. Raises ServerError, which begins with `failing`."""
+    """Return the output of an LLVM tool. Raises ServerError, with `failing` as the first words of its message."""
     try:
         options = server_account().options()  # these tools read files of patched programs
         done = subprocess.run([tool, *arguments], input=given, capture_output=True, text=True, **options)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import Final
+from typing import Final, Self
 
 from unidiff.patch import PatchSet
 
@@ -104,12 +104,24 @@ class Direction:
     cases: Mapping[str, int]
     reasons: tuple[str, ...] = ()  # empty: without a direction
 
-    def __str__(self) -> str:
-        """Return the reasons, and the workloads with the largest shares."""
+    @classmethod
+    def of_shares(cls, shares: Mapping[str, float], reasons: tuple[str, ...]) -> Self:
+        """Return the direction with these shares of the CPU time."""
+        hours = {name: HOUR * share for name, share in shares.items()}
+        return cls(
+            {name: max(1, round(spent / workload_named(name).cpu_seconds)) for name, spent in hours.items()}, reasons
+        )
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Return the share of each workload in the CPU time."""
         seconds = {name: cases * workload_named(name).cpu_seconds for name, cases in self.cases.items()}
         total = sum(seconds.values())
-        shares = {name: spent / total for name, spent in seconds.items()}
-        return f"{', '.join(self.reasons)}: {_largest(shares)} of the CPU time"
+        return {name: spent / total for name, spent in seconds.items()}
+
+    def __str__(self) -> str:
+        """Return the reasons, and the workloads with the largest shares."""
+        return f"{', '.join(self.reasons)}: {_largest(self.shares)} of the CPU time"
 
 
 def directed_workloads(
@@ -148,10 +160,8 @@ def directed(cases: Mapping[str, int], changes: Sequence[Collection[Function]], 
         name: EVEN * cases[name] * seconds[name] / HOUR + (1 - EVEN) * scores[name] / sum(scores.values())
         for name in cases
     }
-    return Direction(
-        {name: max(1, round(HOUR * share / seconds[name])) for name, share in shares.items()},
-        (f"directed by {len({each for functions in changes for each in functions})} changed functions",),
-    )
+    changed = {each for functions in changes for each in functions}
+    return Direction.of_shares(shares, (f"directed by {len(changed)} changed functions",))
 
 
 def _part(shares: Sequence[Sequence[float]]) -> list[float]:

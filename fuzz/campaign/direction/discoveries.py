@@ -20,7 +20,7 @@ from typing import Final, Self
 
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.direction.direction import Direction
-from fuzz.sources.workloads import HOUR, workload_named
+from fuzz.sources.workloads import workload_named
 
 LEARNED: Final = 1 / 3  # of the CPU time
 
@@ -73,16 +73,8 @@ def _rates(found: Mapping[str, int], spent: Mapping[str, float]) -> dict[str, fl
 
 def weighed(direction: Direction, found: Discoveries) -> Direction:
     """Return a direction that gives the share LEARNED of the CPU time by discoveries."""
-    seconds = {name: workload_named(name).cpu_seconds for name in direction.cases}
-    learned = found.shares(seconds)
+    learned = found.shares({name: workload_named(name).cpu_seconds for name in direction.cases})
     if len(learned) < 2:
         return direction
-    total = sum(direction.cases[name] * seconds[name] for name in seconds)
-    shares = {
-        name: (1 - LEARNED) * direction.cases[name] * seconds[name] / total + LEARNED * learned[name]
-        for name in seconds
-    }
-    return Direction(
-        {name: max(1, round(HOUR * shares[name] / seconds[name])) for name in seconds},
-        (*direction.reasons, "a third by the discoveries of earlier runs"),
-    )
+    shares = {name: (1 - LEARNED) * share + LEARNED * learned[name] for name, share in direction.shares.items()}
+    return Direction.of_shares(shares, (*direction.reasons, "a third by the discoveries of earlier runs"))

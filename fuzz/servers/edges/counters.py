@@ -30,7 +30,7 @@ Counts = npt.NDArray[np.uint8]
 _SECTION: Final = re.compile(r"\] (\S+) +[A-Z]\w* +([0-9a-f]+) ([0-9a-f]+) ([0-9a-f]+) ")
 COUNTERS: Final = "__sancov_cntrs"
 PCS: Final = "__sancov_pcs"  # addresses and flags of all edges
-PC_BYTES: Final = 16  # of one edge
+PC: Final = np.dtype([("address", "<u8"), ("flags", "<u8")])  # of one edge
 _FILE: Final = "edges"  # of a campaign, in its directory
 SEVERAL: Final = 255  # mark of edges that more than one case reached
 
@@ -70,7 +70,7 @@ def layout_in(programs: Sequence[Path]) -> Layout:
     """Return the layout of the counters of programs and libraries. Raises ServerError if one has none."""
     sections = [sections_of(program) for program in programs]
     *offsets, size = accumulate((each[COUNTERS].size for each in sections), initial=0)
-    edges = (each[PCS].size // PC_BYTES for each in sections)
+    edges = (each[PCS].size // PC.itemsize for each in sections)
     return Layout(tuple(map(Region, offsets, edges)), size)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from fuzz.servers.build import Build
 from fuzz.servers.coverage import tool_output
-from fuzz.servers.edges.counters import PCS, programs_of, sections_of
+from fuzz.servers.edges.counters import PC, PCS, programs_of, sections_of
 
 Place = tuple[tuple[str, str], ...]  # path of the file, and name, of each function: an inlined one before its caller
 
@@ -25,7 +25,6 @@ _SYMBOLS: Final = ".dynsym"
 _FAILING: Final = "cannot read the places of edges"
 _RELOCATION: Final = np.dtype([("place", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("addend", "<u8")])
 _SYMBOL: Final = np.dtype([("name", "<u4"), ("kind", "<u4"), ("value", "<u8"), ("size", "<u8")])
-_PC: Final = np.dtype([("address", "<u8"), ("flags", "<u8")])
 
 
 def places_of(build: Build) -> list[Place]:
@@ -65,12 +64,12 @@ def _addresses(program: Path) -> list[int]:
         section = sections[name]
         return np.fromfile(program, row, section.size // row.itemsize, offset=section.offset)
 
-    addresses = content(PCS, _PC)["address"].copy()
+    addresses = content(PCS, PC)["address"].copy()
     table = sections[PCS]
     if _RELOCATIONS in sections:
         relocations = content(_RELOCATIONS, _RELOCATION)
         places = relocations["place"]
         inside = relocations[(places >= table.address) & (places < table.address + table.size)]
         symbols = content(_SYMBOLS, _SYMBOL)["value"]  # the first one, of relocations without a symbol, is 0
-        addresses[(inside["place"] - table.address) // _PC.itemsize] = symbols[inside["symbol"]] + inside["addend"]
+        addresses[(inside["place"] - table.address) // PC.itemsize] = symbols[inside["symbol"]] + inside["addend"]
     return [int(address) for address in addresses]
