@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from fuzz import documents, workdir
-from fuzz.campaign.direction.direction import Function, changed_functions, patches_between
+from fuzz.campaign.direction.direction import Function, Line, added_lines, changed_functions, patches_between
 from fuzz.servers.arm import Arm, explained_arm
 from fuzz.servers.edges.counters import SEVERAL, Counts, read_map
 from fuzz.servers.edges.places import Place, places_of
@@ -29,17 +29,24 @@ class EdgePlaces:
     files: tuple[str, ...]  # all paths in the tree
     file_of: tuple[int, ...]  # each edge's index in `files`
     changed: tuple[int, ...]  # edges in functions that patches change
+    added: tuple[int, ...]  # edges at lines that patches add
 
     @classmethod
-    def of(cls, places: Sequence[Place], changed: Set[Function]) -> Self:
+    def of(cls, places: Sequence[Place], changed: Set[Function], added: Set[Line]) -> Self:
         """Return the places of edges. Each counts for the file into which it is inlined, and for all its functions."""
-        files = [place[-1][0] if place else "" for place in places]
+        files = [place[-1].file if place else "" for place in places]
         index = {file: number for number, file in enumerate(sorted(set(files)))}
         return cls(
             tuple(index),
             tuple(index[file] for file in files),
-            tuple(edge for edge, place in enumerate(places) if not changed.isdisjoint(place)),
+            tuple(edge for edge, place in enumerate(places) if any(frame[:2] in changed for frame in place)),
+            tuple(edge for edge, place in enumerate(places) if any((at.file, at.line) in added for at in place)),
         )
+
+    @property
+    def preferred(self) -> tuple[int, ...]:
+        """Return the edges that libFuzzer prefers, those at added lines twice."""
+        return self.changed + self.added
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +86,10 @@ def keep_places(arms: Sequence[Arm], directory: Path) -> None:
     if (directory / _PLACES).exists():
         return
     changed = frozenset(chain.from_iterable(changed_functions(*pair) for pair in patches_between(arms)))
-    places = places_of(explained_arm(arms).build)
-    workdir.write(directory / _PLACES, documents.dumps(EdgePlaces.of(places, changed)))
+    explained = explained_arm(arms)
+    added = added_lines(arms[0].trees[-1], explained.trees[-1])
+    places = EdgePlaces.of(places_of(explained.build), changed, added)
+    workdir.write(directory / _PLACES, documents.dumps(places))
 
 
 def kept_places(directory: Path) -> EdgePlaces | None:

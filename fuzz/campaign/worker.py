@@ -219,7 +219,7 @@ class _Worker:
         assert places is not None
         return GuidedEngine(
             self._edges.counters,
-            () if self._store.plan.even else places.changed,
+            () if self._store.plan.even else places.preferred,
             self._work.directory,
             self._features,
             seed=self._work.seed,

@@ -42,6 +42,7 @@ from fuzz.cli.app import app, console, say, write_files, write_json
 from fuzz.cli.fuzz import new_plan
 from fuzz.cli.report import Formats, chosen_formats
 from fuzz.cli.run_continuous import run_continuous
+from fuzz.engines.engine import EngineName
 from fuzz.errors import CaseError
 from fuzz.output import write_exactly
 from fuzz.report.console import plain
@@ -119,6 +120,7 @@ def start(
     flavor: options.FlavorOption = DEFAULT_FLAVOR,
     manifest: options.Manifest = None,
     setting: options.SetOption = None,
+    engine: options.EngineOption = EngineName.SEEDED,
 ) -> None:
     """Start a campaign, or continue it, until Ctrl-C, `stop` or --minutes. Without options, it keeps its own.
 
@@ -127,13 +129,14 @@ def start(
     """
     arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     with claimed(require_name(name)):
-        given_options = bool(generator or oracle or sql or known or arms != ArmOptions())
+        given_options = any((generator, oracle, sql, known, arms != ArmOptions(), engine != EngineName.SEEDED))
         new_options = given_options or name not in names()
         former = kept_plan(name) if name in names() else None
         if former is None and not given_options and runs_of(name):
             raise CaseError(f"another machine has the options of campaign {name}; give them here, too")
         if former is None or new_options:
-            plan = new_plan(arms, options.given(sql), generators=generator, oracles=oracle, known=known)
+            given = options.given(sql)
+            plan = new_plan(arms, given, generators=generator, oracles=oracle, known=known, engine=engine)
         else:
             plan = former
         keep_plan(replace(plan, name=name, disk=disk if former is None else disk or former.disk))

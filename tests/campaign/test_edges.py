@@ -13,12 +13,21 @@ from fuzz.campaign.edges import (
     reached_edges,
 )
 from fuzz.servers.edges.counters import SEVERAL
+from fuzz.servers.edges.places import Frame
 
 HASH, JOIN = "src/backend/executor/nodeHash.c", "src/backend/executor/nodeHashjoin.c"
-GROW, IMPL = (HASH, "ExecHashGrow"), (JOIN, "ExecHashJoinImpl")
+GROW, IMPL = Frame(HASH, "ExecHashGrow", 20), Frame(JOIN, "ExecHashJoinImpl", 7)
 PLACES = EdgePlaces.of(
-    [((JOIN, "ExecInitHashJoin"),), (GROW,), (GROW,), ((HASH, "other"),), (IMPL, (JOIN, "ExecHashJoin")), ()],
-    {GROW, IMPL, ("src/backend/commands/copyfrom.c", "CopyFrom")},
+    [
+        (Frame(JOIN, "ExecInitHashJoin", 20),),
+        (GROW,),
+        (GROW._replace(line=21),),
+        (Frame(HASH, "other", 50),),
+        (IMPL, Frame(JOIN, "ExecHashJoin", 90)),
+        (),
+    ],
+    {GROW[:2], IMPL[:2], ("src/backend/commands/copyfrom.c", "CopyFrom")},
+    {(HASH, 21), (JOIN, 90), (JOIN, 91)},
 )
 
 
@@ -41,6 +50,10 @@ def test_edges_are_counted_by_file_and_in_changed_functions(tmp_path: Path) -> N
     assert number_of_edges(tmp_path) == 4
 
 
+def test_edges_at_added_lines_are_preferred_to_others_in_changed_functions() -> None:
+    assert Counter(PLACES.preferred) == {1: 1, 2: 2, 4: 2}
+
+
 def test_the_mark_of_an_edge_is_its_only_generators(tmp_path: Path) -> None:
     (tmp_path / "edges").write_bytes(bytes([1, 0, SEVERAL, 2, 2]))
     generators = ("few_rows", "outer_joins", "typed")
@@ -50,7 +63,7 @@ def test_the_mark_of_an_edge_is_its_only_generators(tmp_path: Path) -> None:
 
 
 def test_without_patches_only_the_total_is_shown(tmp_path: Path) -> None:
-    (tmp_path / "edge-places.json").write_text(documents.dumps(EdgePlaces.of([(GROW,)], frozenset())))
+    (tmp_path / "edge-places.json").write_text(documents.dumps(EdgePlaces.of([(GROW,)], frozenset(), frozenset())))
     (tmp_path / "edges").write_bytes(b"\1")
     assert str(reached_edges(tmp_path)) == "edges reached: 1 of 1"
 

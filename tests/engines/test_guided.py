@@ -240,7 +240,7 @@ def test_libfuzzer_combines_the_streams_of_inputs(corpus: Corpus, tmp_path: Path
     assert all(len(SEPARATOR.join(streams)) <= LONGEST for streams in seen)
 
 
-def share_of_rare(corpus: Corpus, log: Path, changed: Sequence[int]) -> float:
+def share_of_rare(corpus: Corpus, log: Path, preferred: Sequence[int]) -> float:
     """Return the share of libFuzzer's inputs with a stream of the only one of twenty that reaches the edge 3.
 
     That edge is in the second region. No input reaches the edges 1 and 2.
@@ -250,7 +250,7 @@ def share_of_rare(corpus: Corpus, log: Path, changed: Sequence[int]) -> float:
     corpus.begin([SEPARATOR.join([b"modes", rare, b"edits", b"action"])])
     with TemporaryFile(buffering=0) as counters:
         counters.write(bytes(layout.size))
-        driver = Driver(counters.fileno(), layout, corpus.directory, log, seed=1, changed=changed)
+        driver = Driver(counters.fileno(), layout, corpus.directory, log, seed=1, preferred=preferred)
         inputs = []
         for _ in range(2000):
             inputs.append(driver.next_input())
@@ -266,6 +266,27 @@ def share_of_rare(corpus: Corpus, log: Path, changed: Sequence[int]) -> float:
 def test_inputs_that_reach_changed_functions_are_changed_more_often(corpus: Corpus, tmp_path: Path) -> None:
     alike = share_of_rare(corpus, tmp_path / "log", ())
     assert share_of_rare(corpus, tmp_path / "log", (2, 1, 3)) > alike + 0.1
+
+
+@pytest.mark.skipif(not shutil.which(CLANG), reason=f"{CLANG} is not installed")
+def test_half_of_new_inputs_are_random_and_kept_as_others(corpus: Corpus, tmp_path: Path) -> None:
+    layout, known, drawn = Layout((Region(0, 2),), 4096), SEPARATOR.join([b"modes", b"scene"]), SEPARATOR.join([b"r"] * 9)
+    corpus.begin([known])
+    with TemporaryFile(buffering=0) as counters:
+        counters.write(bytes(layout.size))
+        driver = Driver(
+            counters.fileno(), layout, corpus.directory, tmp_path / "log", seed=1, draw_random=lambda: drawn
+        )
+        inputs = []
+        for _ in range(1000):
+            inputs.append(driver.next_input())
+            counters.seek(inputs[-1] == drawn)
+            counters.write(b"\1")
+            driver.conclude(keep=True)
+        driver.close()
+    assert inputs[0] == known
+    assert 400 < inputs.count(drawn) < 600
+    assert input_name(drawn) in corpus.sizes()
 
 
 @pytest.mark.usefixtures("corpus")

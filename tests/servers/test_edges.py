@@ -122,7 +122,9 @@ def test_each_edge_has_a_function_and_a_file(home: Path) -> None:
         assert len(places) == layout_in((home / program,)).edges
         file = str(directory / ("listed.c" if function == "small" else "late.c"))
         inlined = {((file, "inlined"), (file, function))} if function == "small" else set()
-        assert set(places) == {((file, function),)} | inlined
+        assert {tuple(frame[:2] for frame in place) for place in places} == {((file, function),)} | inlined
+        lines = len(Path(file).read_text().splitlines())
+        assert all(1 <= frame.line <= lines for place in places for frame in place)
 
 
 def test_a_map_tells_new_edges_and_counts_them() -> None:

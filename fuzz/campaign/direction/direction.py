@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, Self
 
-from unidiff.patch import PatchSet
+from unidiff.patch import PatchedFile, PatchSet
 
 from fuzz import documents
 from fuzz.servers import git
@@ -28,20 +28,33 @@ from fuzz.sources.source import SourceContext
 from fuzz.sources.workloads import HOUR, default_workloads, workload_named
 
 Function = tuple[str, str]  # path of the file in the tree, name
+Line = tuple[str, int]  # path of the file in the tree, number from 1
 _DEFINITION: Final = re.compile(r"^(\w+)\(")  # PostgreSQL's style has the name of a function at the start of a line
 
 
 def changed_functions(before: str, after: str) -> frozenset[Function]:
     """Return the functions that have a changed line, with their files. Raises SourceError."""
-    compared = ("diff-tree", "-r", "-p", "-U0", "--no-renames", before, after, "--", "*.c")
-    text = git.output("--git-dir", git.repository(), *compared, failing="cannot compare trees")
     found: set[Function] = set()
-    for file in PatchSet(text.decode(errors="replace")):
+    for file in _compared(before, after):
         removed = [line.source_line_no or 0 for hunk in file for line in hunk if line.is_removed]
-        added = [line.target_line_no or 0 for hunk in file for line in hunk if line.is_added]
-        for tree, lines in ((before, removed), (after, added)):
+        for tree, lines in ((before, removed), (after, _added(file))):
             found.update((file.path, name) for name in functions_at(git.show(tree, file.path) or "", lines))
     return frozenset(found)
+
+
+def added_lines(before: str, after: str) -> frozenset[Line]:
+    """Return the lines of the second tree that the first one lacks. Raises SourceError."""
+    return frozenset((file.path, number) for file in _compared(before, after) for number in _added(file))
+
+
+def _compared(before: str, after: str) -> PatchSet:
+    compared = ("diff-tree", "-r", "-p", "-U0", "--no-renames", before, after, "--", "*.c")
+    text = git.output("--git-dir", git.repository(), *compared, failing="cannot compare trees")
+    return PatchSet(text.decode(errors="replace"))
+
+
+def _added(file: PatchedFile) -> list[int]:
+    return [line.target_line_no or 0 for hunk in file for line in hunk if line.is_added]
 
 
 def functions_at(source: str, numbers: Iterable[int]) -> Iterator[str]:

@@ -10,7 +10,8 @@
  *
  * An input goes to a pipe as its length (4 bytes) and its bytes.  Then the
  * process waits for one byte from another pipe: KEPT if libFuzzer may keep the
- * input.  When that pipe is closed, the process ends.
+ * input.  The length 0 asks for a random input, which comes from that pipe in
+ * the same form.  When that pipe is closed, the process ends.
  *
  * An input has streams of choices, which SEPARATOR divides: of the modes, of
  * the scene, of edits, and of each action (fuzz/engines/guided/inputs.py).
@@ -18,14 +19,14 @@
  * actions.  A crossover takes whole streams of two inputs, so each part of the
  * new case is made by the choices of one of them.
  *
- * Many mutations begin with an input that reached code of the patches: see
- * pick_patched.
+ * Half of the new inputs are random ones of the worker.  Many mutations begin
+ * with an input that reached code of the patches: see pick_patched.
  *
  * The environment has the descriptors of the pipes, the file and its regions:
  * PGDUEL_PIPES="ANSWERS INPUTS", PGDUEL_COUNTERS=DESCRIPTOR, and
- * PGDUEL_REGIONS="OFFSET EDGES OFFSET EDGES ...".  PGDUEL_CHANGED is the
- * descriptor of a file with the numbers of all edges in functions that patches
- * change, of four bytes each.
+ * PGDUEL_REGIONS="OFFSET EDGES OFFSET EDGES ...".  PGDUEL_PREFERRED is the
+ * descriptor of a file with the numbers of edges of the patches, of four bytes
+ * each.  An edge may be there twice.
  *
  * fuzz/engines/guided/driver.c
  *
@@ -70,7 +71,7 @@ typedef struct Input
 	uint8_t		data[];
 } Input;
 
-/* An edge in a function that the patches change, and one of the inputs that reached it */
+/* An edge of the patches, and one of the inputs that reached it */
 typedef struct PatchedEdge
 {
 	const uint8_t *counter;
@@ -127,26 +128,26 @@ read_numbers(int file, size_t *count)
 	uint32_t   *numbers;
 
 	if (fstat(file, &status) < 0)
-		fail("cannot read the changed edges");
+		fail("cannot read the preferred edges");
 	*count = status.st_size / sizeof(uint32_t);
 	numbers = malloc(status.st_size + 1);
 	if (numbers == NULL)
 		fail("no memory");
 	if (pread(file, numbers, status.st_size, 0) != status.st_size)
-		fail("cannot read the changed edges");
+		fail("cannot read the preferred edges");
 	return numbers;
 }
 
 /*
- * Find the counters of those edges in changed functions that are in a region,
- * which has all edges from "first" on.
+ * Find the counters of those preferred edges that are in a region, which has
+ * all edges from "first" on.
  */
 static void
-register_patched(const uint8_t *counters, size_t first, size_t edges, const uint32_t *changed, size_t count)
+register_patched(const uint8_t *counters, size_t first, size_t edges, const uint32_t *preferred, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (changed[i] >= first && changed[i] - first < edges)
-			patched[patched_count++].counter = counters + (changed[i] - first);
+		if (preferred[i] >= first && preferred[i] - first < edges)
+			patched[patched_count++].counter = counters + (preferred[i] - first);
 }
 
 int
@@ -154,11 +155,11 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	const char *counters = getenv("PGDUEL_COUNTERS");
 	const char *pipes = getenv("PGDUEL_PIPES");
-	const char *numbers = getenv("PGDUEL_CHANGED");
+	const char *numbers = getenv("PGDUEL_PREFERRED");
 	char	   *rest = getenv("PGDUEL_REGIONS");
 	struct stat status;
 	uint8_t    *mapped;
-	uint32_t   *changed;
+	uint32_t   *preferred;
 	size_t		count,
 				first = 0;
 	int			file;
@@ -174,7 +175,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	mapped = mmap(NULL, status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	if (mapped == MAP_FAILED)
 		fail("cannot map the counters");
-	changed = read_numbers(atoi(numbers), &count);
+	preferred = read_numbers(atoi(numbers), &count);
 	patched = calloc(count + 1, sizeof(PatchedEdge));
 	if (patched == NULL)
 		fail("no memory");
@@ -186,10 +187,10 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 		if (edges == 0 || offset + edges > (size_t) status.st_size)
 			fail("a region is not in the file");
 		register_region(mapped + offset, edges);
-		register_patched(mapped + offset, first, edges, changed, count);
+		register_patched(mapped + offset, first, edges, preferred, count);
 		first += edges;
 	}
-	free(changed);
+	free(preferred);
 	return 0;
 }
 
@@ -211,6 +212,24 @@ send_all(const void *data, size_t size)
 	}
 }
 
+static void
+receive(void *data, size_t size)
+{
+	char	   *next = data;
+
+	while (size > 0)
+	{
+		ssize_t		got = read(answers, next, size);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			_exit(0);
+		next += got;
+		size -= got;
+	}
+}
+
 /* Return a random number below a limit. */
 static size_t
 below(unsigned int *state, size_t limit)
@@ -226,8 +245,8 @@ release(Input *input)
 }
 
 /*
- * Keep the input with each edge in changed functions that it reached, instead
- * of an earlier one.  All inputs that reached an edge have equal chances to be
+ * Keep the input with each edge of the patches that it reached, instead of an
+ * earlier one.  All inputs that reached an edge have equal chances to be
  * the kept one (reservoir sampling).
  */
 static void
@@ -267,18 +286,13 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint32_t	length = size;
-	ssize_t		got;
 	char		answer;
 
 	if (size == 0)				/* libFuzzer's first call, of which it keeps nothing */
 		return 0;
 	send_all(&length, sizeof(length));
 	send_all(data, size);
-	do
-		got = read(answers, &answer, 1);
-	while (got < 0 && errno == EINTR);
-	if (got != 1)
-		_exit(0);
+	receive(&answer, 1);
 	if (answer != KEPT)
 		return -1;
 	remember(data, size);
@@ -418,8 +432,8 @@ change(Streams *streams, uint8_t *data, size_t size, size_t max_size, unsigned i
 
 /*
  * Return an input for a mutation in place of libFuzzer's choice, or NULL: in
- * half of all cases, one that reached an edge in changed functions.  Each
- * reached edge is equally likely, however few inputs reach it.
+ * half of all cases, one that reached an edge of the patches.  Each reached
+ * edge is as likely as it is often there, however few inputs reach it.
  */
 static const Input *
 pick_patched(size_t max_size, unsigned int *state)
@@ -432,14 +446,33 @@ pick_patched(size_t max_size, unsigned int *state)
 	return picked->size <= max_size ? picked : NULL;
 }
 
+/* Get a random input from the worker, and return its size, or 0 if it has none. */
+static size_t
+get_random(uint8_t *data, size_t max_size)
+{
+	uint32_t	length = 0;
+
+	send_all(&length, sizeof(length));
+	receive(&length, sizeof(length));
+	if (length > max_size)
+		fail("a random input is too long");
+	receive(data, length);
+	return length;
+}
+
 size_t
 LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
 	unsigned int state = seed;
 	uint8_t		copy[max_size + 1];
-	const Input *picked = pick_patched(max_size, &state);
+	const Input *picked;
 	Streams		streams;
+	size_t		drawn;
 
+	drawn = below(&state, 2) == 0 ? get_random(data, max_size) : 0;
+	if (drawn > 0)
+		return drawn;
+	picked = pick_patched(max_size, &state);
 	if (picked != NULL)
 		size = picked->size;
 	memcpy(copy, picked != NULL ? picked->data : data, size);

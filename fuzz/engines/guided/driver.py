@@ -5,7 +5,7 @@ import os
 import shutil
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
@@ -70,18 +70,28 @@ def _compile(command: list[str], product: Path) -> None:
 class Driver:
     """A running driver. After `next_input`, `conclude` must be called before the next one.
 
-    It reads `corpus` first, and writes new inputs there. It has no code of a patch, so it runs as the caller. It gets
+    It reads `corpus` first, and writes new inputs there. Half of the others are those of `draw_random`, unless they are
+    empty. It has no code of a patch, so it runs as the caller. It gets
     the counters as an open file, because a server could replace their path by a link.
     """
 
     def __init__(
-        self, counters: int, layout: Layout, corpus: Path, log: Path, seed: int, changed: Sequence[int] = ()
+        self,
+        counters: int,
+        layout: Layout,
+        corpus: Path,
+        log: Path,
+        *,
+        seed: int,
+        preferred: Sequence[int] = (),
+        draw_random: Callable[[], bytes] = bytes,
     ) -> None:
         """Start the process for a descriptor of counters, with libFuzzer's own messages in `log`. Raises BuildError.
 
-        `changed` are the edges in functions that patches change.
+        `preferred` are edges that it prefers, each as often as it counts.
         """
         self._log = log
+        self._draw_random = draw_random
         command = [str(ensure_driver()), *_OPTIONS, f"-seed={seed}", f"-artifact_prefix={corpus.parent}/", str(corpus)]
         regions = " ".join(f"{region.offset} {region.edges}" for region in layout.regions)
         with ExitStack() as own, ExitStack() as others, workdir.writing(log), log.open("ab") as messages:
@@ -92,9 +102,9 @@ class Driver:
             others.callback(os.close, inputs)
             own.callback(os.close, self._inputs)
             pipes = f"{answers} {inputs}"
-            numbers = os.memfd_create("changed edges")
+            numbers = os.memfd_create("preferred edges")
             others.callback(os.close, numbers)
-            os.write(numbers, np.array(changed, np.uint32).tobytes())
+            os.write(numbers, np.array(preferred, np.uint32).tobytes())
             self._process = subprocess.Popen(
                 command,
                 cwd="/",
@@ -102,7 +112,7 @@ class Driver:
                     "PGDUEL_COUNTERS": str(counters),
                     "PGDUEL_REGIONS": regions,
                     "PGDUEL_PIPES": pipes,
-                    "PGDUEL_CHANGED": str(numbers),
+                    "PGDUEL_PREFERRED": str(numbers),
                 },
                 stdin=subprocess.DEVNULL,
                 stdout=messages,
@@ -114,8 +124,14 @@ class Driver:
 
     def next_input(self) -> bytes:
         """Return the next input. Raises DriverEnded."""
-        (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
+        while not (length := self._read_length()):
+            data = self._draw_random()
+            self._answer(_LENGTH.pack(len(data)) + data)
         return self._read(length)
+
+    def _read_length(self) -> int:
+        (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
+        return int(length)
 
     def _read(self, size: int) -> bytes:
         parts = b""
@@ -130,8 +146,11 @@ class Driver:
 
     def conclude(self, *, keep: bool) -> None:
         """Let libFuzzer keep the input, if it reached anything new, or discard it."""
+        self._answer(_KEPT if keep else _DISCARDED)
+
+    def _answer(self, data: bytes) -> None:
         with suppress(BrokenPipeError):  # `next_input` reports the end
-            os.write(self._answers, _KEPT if keep else _DISCARDED)
+            os.write(self._answers, data)
 
     def close(self) -> None:
         """End the process."""

@@ -36,19 +36,19 @@ class GuidedEngine:
     def __init__(
         self,
         counters: EdgeCounters,
-        changed: Sequence[int],
+        preferred: Sequence[int],
         directory: Path,
         features: Sequence[Feature],
         *,
         seed: int,
         number: int,
     ) -> None:
-        """`changed` are the edges in functions that patches change.
+        """`preferred` are edges that libFuzzer prefers, each as often as it counts.
 
         `seed` and `number`, that of the worker, decide the choices of libFuzzer itself.
         """
         self._counters = counters
-        self._changed = changed
+        self._preferred = preferred
         self._directory = directory
         self._features = features
         self._seed = seed
@@ -87,7 +87,8 @@ class GuidedEngine:
             corpus.directory,
             log,
             seed=rng.randrange(1, 1 << 32),
-            changed=self._changed,
+            preferred=self._preferred,
+            draw_random=lambda: random_input(generator, rng),
         )
         steered = _Steered(generator, driver, corpus, unread, EdgeMap(self._counters.layout.edges))
         self._steered[generator] = steered

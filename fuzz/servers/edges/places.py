@@ -6,10 +6,10 @@ the relocations of a program that may be loaded anywhere (ELF, "Relocation").
 
 import json
 import os.path
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,16 @@ from fuzz.servers.build import Build
 from fuzz.servers.coverage import tool_output
 from fuzz.servers.edges.counters import PC, PCS, programs_of, sections_of
 
-Place = tuple[tuple[str, str], ...]  # path of the file, and name, of each function: an inlined one before its caller
+
+class Frame(NamedTuple):
+    """A function at an edge."""
+
+    file: str  # its path in the tree
+    function: str
+    line: int
+
+
+Place = tuple[Frame, ...]  # an inlined function before its caller
 
 _SYMBOLIZER: Final = "llvm-symbolizer-19"
 _RELOCATIONS: Final = ".rela.dyn"
@@ -34,7 +43,7 @@ def places_of(build: Build) -> list[Place]:
     """
     tree = f"{build.source}/"
     return [
-        tuple((file.removeprefix(tree), name) for file, name in place)
+        tuple(frame._replace(file=frame.file.removeprefix(tree)) for frame in place)
         for program in programs_of(build)
         for place in places_in(program)
     ]
@@ -47,7 +56,11 @@ def places_in(program: Path) -> Iterator[Place]:
     symbols = tool_output(_SYMBOLIZER, *arguments, given=addresses, failing=_FAILING)
     for line in symbols.splitlines():
         frames = json.loads(line).get("Symbol", ())
-        yield tuple((_normal(frame["FileName"]), frame["FunctionName"].partition(".")[0]) for frame in frames)
+        yield tuple(map(_frame, frames))
+
+
+def _frame(symbol: Mapping[str, Any]) -> Frame:
+    return Frame(_normal(symbol["FileName"]), symbol["FunctionName"].partition(".")[0], symbol["Line"])
 
 
 @cache
