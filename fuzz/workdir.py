@@ -182,6 +182,11 @@ def inputs() -> Path:
     return _ready(campaigns() / "inputs", _PRIVATE)
 
 
+def input_edges() -> Path:
+    """Return the directory of the edges that inputs of libFuzzer's corpora reached, beside the campaigns."""
+    return _ready(campaigns() / "input-edges", _PRIVATE)
+
+
 def harnesses() -> Path:
     """Return the directory of libFuzzer harnesses."""
     return _made("harnesses")

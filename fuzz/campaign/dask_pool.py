@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from fuzz import documents
 from fuzz.campaign import remote
+from fuzz.campaign.code_digest import code_digest
 from fuzz.campaign.database import outlasted
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Done, LostJob
@@ -63,7 +64,7 @@ def remote_work(store: Store, plan: Plan, specs: Sequence[ArmSpec], *, same_buil
         plan=plan,
         options=plan.replay_options(),
         records=store.arms,
-        code=remote.code_digest(),
+        code=code_digest(),
     )
 
 

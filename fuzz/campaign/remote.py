@@ -8,7 +8,6 @@ The functions `prepare`, `execute`, `stop` and `release` are called in that proc
 time.
 """
 
-import hashlib
 import os
 import shutil
 import threading
@@ -17,11 +16,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from fuzz import workdir
+from fuzz.campaign.code_digest import code_digest
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.schedule import Job, RangeResult, Result
 from fuzz.campaign.store import KEPT, Store, StoredDoubt
@@ -41,7 +41,6 @@ from oracles.model.finding import Finding
 
 SILENT: Final = 600.0  # seconds without a job after which servers stop: the campaign may have been killed
 _TAKEN: Final = 60.0  # seconds since the last job within which another campaign waits
-_PARTS: Final = ("fuzz", "oracles")  # directories of the code that cases and verdicts depend on
 
 Subject = StoredFinding | StoredDoubt | None
 FoundCase = tuple[Finding, str, Case]  # with the case's name
@@ -87,17 +86,6 @@ class Answer:
     lines: tuple[str, ...]  # for the user
     directory: str  # in place of the campaign's directory, also in messages of the result
     prepared: bool = True  # whether the process can execute another job
-
-
-@cache
-def code_digest() -> str:
-    """Return a digest of pgduel's code, which all machines must share."""
-    digest = hashlib.sha256()
-    for part in _PARTS:
-        for path in sorted((workdir.PROJECT / part).rglob("*")):
-            if path.is_file() and path.suffix != ".pyc":
-                digest.update(f"{path.relative_to(workdir.PROJECT)}\0".encode() + path.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ It is attached to the servers of the arms, which only the parent process starts 
 """
 
 import gc
+import hashlib
 import os
 import time
 import traceback
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fuzz import store_url, workdir
+from fuzz.campaign.code_digest import code_digest
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.database import outlasted
 from fuzz.campaign.edges import kept_places, marks_of
@@ -27,6 +29,7 @@ from fuzz.campaign.store import Store, StoredDoubt, doubt_of
 from fuzz.campaign.user_files import UserFile, error_in_file, load
 from fuzz.engines.engine import DrawnCase, Engine, EngineName
 from fuzz.engines.guided.engine import GuidedEngine
+from fuzz.engines.guided.known_edges import KnownEdges
 from fuzz.engines.seeded import SeededEngine
 from fuzz.errors import DiskFull, PgduelError, ServerError, StorageError
 from fuzz.execution.exchanges import Abandoned
@@ -173,6 +176,11 @@ class CaseWork:
     engine: EngineName = EngineName.SEEDED
     store: str = field(default_factory=store_url.store_url, repr=False)  # the URL, which new processes do not inherit
 
+    def digest(self) -> str:
+        """Return a digest of all that decides what a case does: builds, settings, pgduel's code and the user's."""
+        arms = [(arm.build.key, arm.settings) for arm in self.arms]
+        return hashlib.sha256(repr((arms, self.files, code_digest())).encode()).hexdigest()[:12]
+
     def __call__(self, number: int, stop: Callable[[], bool]) -> AbstractContextManager[Callable[[Job], Result]]:
         """Set up worker `number` with the campaign's store."""
         store_url.keep(self.store)
@@ -217,14 +225,18 @@ class _Worker:
         places = kept_places(self._work.directory)
         assert self._edges is not None  # the command line requires the flavor
         assert places is not None
-        return GuidedEngine(
-            self._edges.counters,
+        engine = GuidedEngine(
+            self._edges,
+            KnownEdges.of(self._work.digest()),
             () if self._store.plan.even else places.preferred,
             self._work.directory,
             self._features,
             seed=self._work.seed,
             number=number,
         )
+        if number == 0:
+            engine.begin(self._store.plan.generators)
+        return engine
 
     def close(self) -> None:
         self._engine.close()

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from fuzz.campaign.catalog import opened
+from fuzz.campaign.code_digest import code_digest
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.remote import Host, Journal, Preparation, RemoteWork, code_digest
+from fuzz.campaign.remote import Host, Journal, Preparation, RemoteWork
 from fuzz.campaign.schedule import Range, RangeResult
 from fuzz.campaign.store import KEPT, StoredDoubt, doubt_of
 from fuzz.engines import seeded

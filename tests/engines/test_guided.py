@@ -1,12 +1,12 @@
 """Tests of the guided engine without servers: choices from bytes, corpora, and libFuzzer itself."""
 
+import os
 import random
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import psutil
@@ -31,6 +31,7 @@ from fuzz.engines.guided.inputs import (
     store_input,
     stored_input,
 )
+from fuzz.engines.guided.known_edges import KnownEdges
 from fuzz.engines.libfuzzer.build import CLANG
 from fuzz.engines.libfuzzer.run import input_name
 from fuzz.engines.property_based import profile
@@ -40,7 +41,7 @@ from fuzz.generators.choices import Stream
 from fuzz.generators.copy_batches.generator import PROLOGUE
 from fuzz.generators.generator import Generator, Scale, all_generators
 from fuzz.servers.arm_options import ArmOptions
-from fuzz.servers.edges.counters import Layout, Region
+from fuzz.servers.edges.counters import Counts, EdgeCounters, EdgeMap, Edges, Layout, Region
 from fuzz.sources.source import UserInput
 from oracles.model.case import Case, CaseId, Step
 
@@ -289,28 +290,93 @@ def test_half_of_new_inputs_are_random_and_kept_as_others(corpus: Corpus, tmp_pa
     assert input_name(drawn) in corpus.sizes()
 
 
+EDGES = 5000
+
+
+@contextmanager
+def begun(directory: Path, reached: EdgeMap) -> Iterator[tuple[GuidedEngine, EdgeCounters]]:
+    """Yield an engine with counters of one region, which no server writes to."""
+    file, layout = directory / "counters", Layout((Region(0, EDGES),), 8192)
+    file.write_bytes(bytes(layout.size))
+    counters = object.__new__(EdgeCounters)
+    counters.layout, counters.descriptor = layout, os.open(file, os.O_RDWR)
+    known = KnownEdges.of("builds")
+    engine = GuidedEngine(Edges(counters, reached), known, (), directory, (), seed=1, number=0)
+    try:
+        yield engine, counters
+    finally:
+        engine.close()
+        counters.close()
+
+
 @pytest.mark.usefixtures("corpus")
 @pytest.mark.skipif(not shutil.which(CLANG), reason=f"{CLANG} is not installed")
 def test_a_killed_libfuzzer_is_replaced_by_another(tmp_path: Path) -> None:
-    layout, file = Layout((Region(0, 2),), 4096), tmp_path / "counters"
-    file.write_bytes(bytes(layout.size))
     case = CaseId(1, "set_operations", 0)
-    with file.open("r+b", buffering=0) as open_file:
-        counters: Any = SimpleNamespace(
-            layout=layout, descriptor=open_file.fileno(), counts=lambda: np.zeros(2, np.uint8)
-        )
-        engine = GuidedEngine(counters, (), tmp_path, (), seed=1, number=0)
-        try:
+    with begun(tmp_path, EdgeMap(EDGES)) as (engine, _):
+        engine.draw(case)
+        (driver,) = (each for each in psutil.Process().children() if each.name() == "driver")
+        driver.kill()
+        engine.conclude(executed=True)
+        with pytest.raises(DriverEnded, match="libFuzzer ended with status -9"):
             engine.draw(case)
-            (driver,) = (each for each in psutil.Process().children() if each.name() == "driver")
-            driver.kill()
-            engine.conclude(executed=True)
-            with pytest.raises(DriverEnded, match="libFuzzer ended with status -9"):
-                engine.draw(case)
-            engine.conclude(executed=False)
-            assert engine.draw(case).case.steps
-        finally:
-            engine.close()
+        engine.conclude(executed=False)
+        assert engine.draw(case).case.steps
+
+
+def reached_by(name: str) -> Counts:
+    """Return counters as if an input reached the first edge and another one, which its name decides."""
+    counts = np.zeros(EDGES, np.uint8)
+    counts[[0, 1 + int(name[:4], 16) % (EDGES - 1)]] = 1
+    return counts
+
+
+@pytest.mark.usefixtures("corpus")
+@pytest.mark.skipif(not shutil.which(CLANG), reason=f"{CLANG} is not installed")
+def test_inputs_whose_edges_are_known_are_not_executed_again(tmp_path: Path) -> None:
+    case, first, second = CaseId(1, "set_operations", 0), EdgeMap(EDGES), EdgeMap(EDGES)
+
+    def executed(reached: EdgeMap, cases: int, reported: str = "") -> list[str]:
+        names = []
+        with begun(tmp_path, reached) as (engine, counters):
+            engine.begin(["set_operations"])
+            for _ in range(cases):
+                drawn = engine.draw(case)
+                names.append(drawn.name.rpartition("/")[2])
+                if not reported:
+                    reported = names[0]
+                    drawn.record()
+                counters.write(reached_by(names[-1]))
+                reached.add(counters.counts())
+                engine.conclude(executed=True)
+        return names
+
+    before = executed(first, 200)
+    kept = set(Corpus.of("set_operations").sizes())
+    assert len(kept & set(before)) > 20
+    after = executed(second, 20)
+    assert kept & set(after) == {before[0]} & kept  # a case with a finding is executed again
+    assert second.reached >= first.reached - 1  # the edges of that case are not known
+    known = KnownEdges.of("builds")
+    assert {path.name for path in (known.directory / "set_operations").iterdir()} <= set(before) | set(after)
+
+
+def test_known_edges_are_those_of_the_last_used_builds(corpus: Corpus) -> None:
+    counts = np.array([1, 0, 200, 0, 0, 0, 0, 0, 7], np.uint8)
+    for number in range(20):
+        known = KnownEdges.of(f"builds {number}")
+        os.utime(known.directory, (number, number))
+        known.write("tests", "an input", counts)
+        known.write("tests", "another", counts)
+        os.utime(known.directory, (number, number))
+    read = known.read("tests", "an input", len(counts))
+    assert read is not None
+    assert read.tolist() == [1, 0, 1, 0, 0, 0, 0, 0, 1]
+    known.keep_only("tests", {"another"})
+    assert known.read("tests", "an input", len(counts)) is None
+    assert len(list(known.all_of("tests", len(counts)))) == 1
+    assert KnownEdges.of("builds 19").read("tests", "another", len(counts)) is not None
+    assert KnownEdges.of("builds 1").read("tests", "another", len(counts)) is None
 
 
 @pytest.mark.parametrize(

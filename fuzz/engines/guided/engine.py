@@ -1,8 +1,8 @@
 """The engine `libfuzzer`: one driver for each generator, whose inputs are the choices of its cases."""
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -10,8 +10,9 @@ from fuzz import workdir
 from fuzz.engines.engine import DrawnCase
 from fuzz.engines.guided.driver import Driver, DriverEnded
 from fuzz.engines.guided.inputs import PREFIX, Corpus, case_of_input, random_input, store_input
+from fuzz.engines.guided.known_edges import KnownEdges
 from fuzz.engines.libfuzzer.run import input_name
-from fuzz.servers.edges.counters import EdgeCounters, EdgeMap
+from fuzz.servers.edges.counters import SEVERAL, Counts, EdgeMap, Edges
 from oracles.model.case import CaseId
 from oracles.model.feature import Feature
 
@@ -27,7 +28,8 @@ class _Steered:
     corpus: Corpus
     unread: set[str]  # inputs of the corpus that the driver has still to execute
     seen: EdgeMap
-    last: str = field(default="")  # name of the last input
+    last: str = ""  # name of the last input
+    reported: bool = False  # whether it has a finding or doubt
 
 
 class GuidedEngine:
@@ -35,7 +37,8 @@ class GuidedEngine:
 
     def __init__(
         self,
-        counters: EdgeCounters,
+        edges: Edges,
+        known: KnownEdges,
         preferred: Sequence[int],
         directory: Path,
         features: Sequence[Feature],
@@ -47,7 +50,9 @@ class GuidedEngine:
 
         `seed` and `number`, that of the worker, decide the choices of libFuzzer itself.
         """
-        self._counters = counters
+        self._edges = edges
+        self._counters = edges.counters
+        self._known = known
         self._preferred = preferred
         self._directory = directory
         self._features = features
@@ -56,27 +61,56 @@ class GuidedEngine:
         self._steered: dict[str, _Steered] = {}
         self._drawn: _Steered | None = None
 
+    def begin(self, generators: Iterable[str]) -> None:
+        """Count the known edges of the corpora of these generators as reached."""
+        for generator in generators:
+            for counts in self._known.all_of(generator, self._counters.layout.edges):
+                self._edges.reached.add(counts, SEVERAL)
+
     def draw(self, case_id: CaseId) -> DrawnCase:
         """Return the case of the next input for the generator. Raises BuildError, DriverEnded, StorageError."""
         generator = case_id.generator
         steered = self._steered.get(generator) or self._start(generator)
         try:
-            data = steered.driver.next_input()
+            data = self._next(steered)
         except DriverEnded:
             steered.driver.close()
             del self._steered[generator]
             raise
         self._drawn = steered
-        steered.last = input_name(data)
         case = case_of_input(data, generator, self._features)
         name = f"{PREFIX}/{generator}/{steered.last}"
-        return DrawnCase(name, case, lambda: store_input(self._directory, data))
+
+        def record() -> None:
+            steered.reported = True
+            store_input(self._directory, data)
+
+        return DrawnCase(name, case, record)
+
+    def _next(self, steered: _Steered) -> bytes:
+        """Return the next input whose edges are not known. libFuzzer sees those of the others before."""
+        while True:
+            data = steered.driver.next_input()
+            steered.last, steered.reported = input_name(data), False
+            counts = self._known_edges(steered)
+            if counts is None:
+                return data
+            self._counters.write(counts)
+            self._prune(steered, new=steered.seen.add(counts) > 0)
+            steered.driver.conclude(keep=True)
+
+    def _known_edges(self, steered: _Steered) -> Counts | None:
+        if steered.last not in steered.unread:
+            return None
+        return self._known.read(steered.generator, steered.last, self._counters.layout.edges)
 
     def _start(self, generator: str) -> _Steered:
         corpus = Corpus.of(generator)
         seed = f"{self._seed}/{generator}/{self._number}"
         rng = random.Random(seed)
         unread = set(corpus.begin(random_input(generator, rng) for _ in range(SEEDS)))
+        if self._number == 0:
+            self._known.keep_only(generator, unread)
         logs = self._directory / "libfuzzer"
         with workdir.writing(logs):
             logs.mkdir(exist_ok=True)
@@ -100,7 +134,11 @@ class GuidedEngine:
         if steered is None:
             return
         if executed:
-            self._prune(steered, new=steered.seen.add(self._counters.counts()) > 0)
+            counts = self._counters.counts()
+            new = steered.seen.add(counts) > 0
+            if new and not steered.reported:  # a case with a finding is executed again
+                self._known.write(steered.generator, steered.last, counts)
+            self._prune(steered, new=new)
         steered.driver.conclude(keep=executed)
 
     def _prune(self, steered: _Steered, *, new: bool) -> None:

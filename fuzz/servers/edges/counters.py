@@ -126,6 +126,13 @@ class EdgeCounters:
         read = np.frombuffer(os.pread(self.descriptor, self.layout.size, 0).ljust(self.layout.size, b"\0"), np.uint8)
         return np.concatenate([read[each.offset : each.offset + each.edges] for each in self.layout.regions])
 
+    def write(self, counts: Counts) -> None:
+        """Set the counters as if a case had taken each edge so often."""
+        begun = 0
+        for region in self.layout.regions:
+            os.pwrite(self.descriptor, counts[begun : begun + region.edges].tobytes(), region.offset)
+            begun += region.edges
+
     def close(self) -> None:
         """Close the file."""
         os.close(self.descriptor)
@@ -167,7 +174,7 @@ class EdgeMap:
         return found
 
     def add(self, counts: Counts, mark: int = 1) -> int:
-        """Add the counters of a case with a mark from 1 to 254; return the number of new edges."""
+        """Add the counters of a case with a mark, SEVERAL at most; return the number of new edges."""
         reached = counts != 0
         new = reached & (self._seen == 0)
         self._seen[reached & ~new] = SEVERAL
