@@ -33,8 +33,7 @@ class KnownEdges:
         with workdir.writing(found.directory):
             found.directory.mkdir(exist_ok=True)
             found.directory.touch()
-        used = {path: path.stat().st_mtime for path in home.iterdir()}
-        for path in sorted(used, key=used.__getitem__, reverse=True)[_MOST:]:
+        for path in sorted(home.iterdir(), key=_last_use, reverse=True)[_MOST:]:
             shutil.rmtree(path, ignore_errors=True)
         return found
 
@@ -64,3 +63,9 @@ class KnownEdges:
             known = self.read(generator, path.name, edges)
             if known is not None:
                 yield known
+
+
+def _last_use(directory: Path) -> float:
+    with suppress(FileNotFoundError):  # another worker may delete it at this moment
+        return directory.stat().st_mtime
+    return 0
