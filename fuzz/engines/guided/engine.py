@@ -30,6 +30,7 @@ class _Steered:
     seen: EdgeMap
     last: str = ""  # name of the last input
     reported: bool = False  # whether it has a finding or doubt
+    counts: Counts | None = None  # of the last input, if its edges are to be known
 
 
 class GuidedEngine:
@@ -91,6 +92,7 @@ class GuidedEngine:
         """Return the next input whose edges are not known. libFuzzer sees those of the others before."""
         while True:
             data = steered.driver.next_input()
+            self._note_edges(steered)
             steered.last, steered.reported = input_name(data), False
             counts = self._known_edges(steered)
             if counts is None:
@@ -98,6 +100,12 @@ class GuidedEngine:
             self._counters.write(counts)
             self._prune(steered, new=steered.seen.add(counts) > 0)
             steered.driver.conclude(keep=True)
+
+    def _note_edges(self, steered: _Steered) -> None:
+        """Keep the edges of the last input, if libFuzzer kept the input."""
+        counts, steered.counts = steered.counts, None
+        if counts is not None and steered.last in steered.corpus:
+            self._known.write(steered.generator, steered.last, counts)
 
     def _known_edges(self, steered: _Steered) -> Counts | None:
         if steered.last not in steered.unread:
@@ -135,10 +143,8 @@ class GuidedEngine:
             return
         if executed:
             counts = self._counters.counts()
-            new = steered.seen.add(counts) > 0
-            if new and not steered.reported:  # a case with a finding is executed again
-                self._known.write(steered.generator, steered.last, counts)
-            self._prune(steered, new=new)
+            steered.counts = None if steered.reported else counts  # a case with a finding is executed again
+            self._prune(steered, new=steered.seen.add(counts) > 0)
         steered.driver.conclude(keep=executed)
 
     def _prune(self, steered: _Steered, *, new: bool) -> None:

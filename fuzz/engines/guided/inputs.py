@@ -134,6 +134,10 @@ class Corpus:
                 found[entry.name] = entry.stat().st_size
         return found
 
+    def __contains__(self, name: str) -> bool:
+        """Return whether the corpus has an input."""
+        return (self.directory / name).exists()
+
     def read(self, name: str) -> bytes | None:
         """Return an input, or None if the corpus does not have it."""
         with suppress(FileNotFoundError):
