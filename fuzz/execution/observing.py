@@ -14,14 +14,17 @@ from oracles.model.case import Case, Kind, Step
 from oracles.model.observation import Message, Observation, Outcome, ResultColumn, Run
 from oracles.model.sqlstate import INTERNAL_ERROR, QUERY_CANCELED
 
-FIRST_USER_OID: Final = 16384
+# FirstGenbkiObjectId of src/include/access/transam.h. Lower OIDs are fixed in the source, but from here on, PostgreSQL
+# assigns them in order: genbki.pl, initdb, and then the server.
+_FIRST_ASSIGNED_OID: Final = 10000
 
 
 class Reader:
     """A reader of the replies to a case's steps.
 
-    OIDs of types that the case creates differ between arms, so observations have the types' names. `unknown_types`
-    returns the OIDs to look up, and `type_names` takes the names. Row descriptions repeat, so each is decoded once.
+    OIDs of types that the case creates differ between arms, and so do those of row types of system views if the arms'
+    catalogs differ. So observations have the names of such types. `unknown_types` returns the OIDs to look up, and
+    `type_names` takes the names. Row descriptions repeat, so each is decoded once.
 
     In messages, paths of the arm's own directories are replaced according to `directories` (path -> replacement). The
     session's application name, which a case may restore, loses the arm's.
@@ -36,10 +39,10 @@ class Reader:
         self._columns: dict[bytes, tuple[ResultColumn, ...]] = {}
 
     def unknown_types(self, replies: Iterable[Reply]) -> list[int]:
-        """Return the OIDs of user-defined types in these replies, sorted."""
+        """Return the OIDs of types in these replies that are not fixed in the source, sorted."""
         descriptions = {data for reply in replies for kind, data in reply.others if kind == messages.ROW_DESCRIPTION}
         oids = {int(column.type) for payload in descriptions for column in self._raw_columns(payload)}
-        return sorted(oid for oid in oids if oid >= FIRST_USER_OID)
+        return sorted(oid for oid in oids if oid >= _FIRST_ASSIGNED_OID)
 
     def _raw_columns(self, payload: bytes) -> tuple[ResultColumn, ...]:
         found = self._columns.get(payload)
@@ -53,7 +56,7 @@ class Reader:
 
     def _named(self, column: ResultColumn) -> ResultColumn:
         oid = int(column.type)
-        return column if oid < FIRST_USER_OID else replace(column, type=self.type_names.get(oid, "dropped"))
+        return column if oid < _FIRST_ASSIGNED_OID else replace(column, type=self.type_names.get(oid, "dropped"))
 
     def observations(
         self, replies: Sequence[Reply], partial: Reply | None = None, cut: Outcome = Outcome.LOST

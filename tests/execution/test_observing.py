@@ -98,3 +98,14 @@ def test_all_descriptions_of_a_step_are_kept() -> None:
     found = observed(answered(described(b"a", 23), described(b"b", 25)), explain=False)
     assert found.columns == (ResultColumn("b", "25"),)
     assert found.earlier_columns == ((ResultColumn("a", "23"),),)
+
+
+@pytest.mark.parametrize(("oid", "type_"), [(8_999, "8999"), (9_999, "9999"), (10_000, "pg_roles"), (16_400, "own")])
+def test_types_without_a_fixed_oid_have_names(oid: int, type_: str) -> None:
+    case, run = Case("by_hand", (), (QUERY,)), Run("patched", ())
+    reader = Reader(case, run, frames_of(case, run), {})
+    replies = [answered(described(b"a", oid))]
+    assert reader.unknown_types(replies) == ([] if type_.isdigit() else [oid])
+    reader.type_names = {oid: type_}
+    (found,) = reader.observations(replies)
+    assert found.columns == (ResultColumn("a", type_),)

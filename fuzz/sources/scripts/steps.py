@@ -98,7 +98,7 @@ class StepConverter:
         if isinstance(tree, ast.TransactionStmt) and tree.kind is TransactionStmtKind.TRANS_STMT_PREPARE:
             return Step("ROLLBACK", may_fail=True)  # a prepared transaction would outlive its session
         facts = facts_of(tree)
-        if isinstance(tree, (*_WITH_QUERIES, ast.ViewStmt)) and self._lists_the_server(tree, facts):
+        if isinstance(tree, (*_WITH_QUERIES, ast.PrepareStmt, ast.ViewStmt)) and self._lists_the_server(tree, facts):
             return None
         if not isinstance(tree, _WITH_QUERIES):
             return Step(sent.sql, may_fail=True)
@@ -141,6 +141,8 @@ class StepConverter:
 
     def _copy(self, sent: Sent, tree: Any) -> Step | None:
         if tree.is_program:
+            return None
+        if not tree.is_from and self._lists_the_server(tree, facts_of(tree)):
             return None
         if not tree.is_from:
             return None if tree.filename else Step(sent.sql, Kind.COPY_OUT, may_fail=True)
