@@ -16,6 +16,7 @@ from fuzz.campaign.stop import INTERRUPTED, REDUCTIONS
 from fuzz.campaign.store import Store
 from fuzz.report.console import Console, plain
 from fuzz.report.terminal import clock, plan_lines
+from fuzz.sources.source import UNPARSED
 from fuzz.triage.blame import Blame
 from fuzz.triage.findings import Bug, StoredFinding, bug_key, bugs, untriaged
 from fuzz.triage.triage import replay_command
@@ -77,6 +78,14 @@ class Summary:
             return 1
         return 2 if self.failed_checks else 0
 
+    @property
+    def unparsed(self) -> int:
+        """Return the number of executed statements that pglast cannot parse."""
+        return self._tagged(UNPARSED)
+
+    def _tagged(self, tag: str) -> int:
+        return sum(count for (_, other), count in self.counters.tags.items() if other == tag)
+
     def to_json(self) -> dict[str, Any]:
         """Return the data for `--json`."""
         counters = self.counters
@@ -89,6 +98,7 @@ class Summary:
             "seconds": round(counters.seconds, 1),
             "cases": counters.cases.total(),
             "statements_judged": counters.statements_judged,
+            "statements_unparsed": self.unparsed,
             "statements_per_second": round(counters.statements_per_second, 1),
             "valid_share": round(counters.valid_share, 5),
             "findings": [self.finding_json(each) for each in self.findings],
@@ -243,6 +253,9 @@ def _print_verdict(console: Console, summary: Summary) -> None:
         f"in {clock(counters.seconds)} ({counters.statements_per_second:.0f}/s), "
         f"{counters.valid_share:.1%} valid, seed {summary.seed}",
     )
+    if summary.unparsed:
+        unparsed = numbered(summary.unparsed, "statement")
+        console.say(f"{unparsed} that pglast cannot parse: arms are compared, and no oracle derives queries from them")
     retried = f", {planted['retried']} only when planted again" if planted.get("retried") else ""
     console.say(f"planted bugs: {planted['caught']} of {planted['planted']} found{retried}")
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Final, Protocol, Self
 
 import psycopg
 
@@ -19,6 +19,9 @@ from fuzz.errors import CaseError, ServerError
 from fuzz.generators.generator import Generator, Scale
 from oracles.model.case import Case, Step
 from oracles.model.discovery import instances
+
+
+UNPARSED: Final = "unparsed"  # tag of steps that pglast cannot parse; the summary counts them
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,10 @@
 Statements of scripts and dumps that do not only read make the scene, in order. Each file ends with RESET ALL, as if it
 were a session of its own. Cases draw from the queries in these files, and from statements that a server recorded as
 CSV. Mutations change constants, comparisons and kinds of joins in the syntax tree.
+
+A statement that pglast cannot parse, such as one with syntax of a newer PostgreSQL, is in the scene at its place. It is
+a query, too, if the server's own parser finds that it only reads and is deterministic. If there are no queries, the
+case is the scene, and its steps begin with the first such statement.
 """
 
 import csv
@@ -26,14 +30,14 @@ from pglast.visitors import Visitor
 from fuzz.errors import CaseError
 from fuzz.generators.choices import chance, pick
 from fuzz.generators.generator import Scale
-from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_quick
+from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_determined_query, is_quick
 from fuzz.sources.determinism.catalog import Catalog
 from fuzz.sources.determinism.repair import repair
-from fuzz.sources.scripts.psql import Sent, inclusions, read_script
+from fuzz.sources.scripts.psql import Sent, Token, inclusions, read_script, tokens
 from fuzz.sources.scripts.steps import StepConverter
-from fuzz.sources.source import LostServer, Source, UserInput
+from fuzz.sources.source import UNPARSED, LostServer, Source, UserInput
 from oracles.model.case import Case, Kind, Step
-from oracles.sql.building import sql_of, trees
+from oracles.sql.building import is_parsed, sql_of
 from oracles.sql.determinism import only_reads
 from oracles.sql.parsing import parse_statements
 
@@ -180,10 +184,12 @@ def _recorded(file: Path, text: str) -> Iterator[str]:
 
 
 def _split(text: str) -> Iterator[str]:
+    """Yield the statements of a text; those that cannot be parsed end at semicolons, too."""
     try:
         yield from pglast.split(text)
     except pglast.Error:
-        return  # probably truncated by the server
+        with suppress(pglast.Error):  # a quotation mark without its counterpart: probably truncated by the server
+            yield from pglast.split(text, with_parser=False)
 
 
 _TRIES: Final = 6  # upper bound of attempts per statement of a case
@@ -193,10 +199,23 @@ _READ: Final = (ast.DeleteStmt, ast.InsertStmt, ast.MergeStmt, ast.SelectStmt, a
 
 @dataclass(frozen=True, slots=True)
 class _Material:
-    """The scene and the statements from the user's files."""
+    """The scene and the statements from the user's files.
+
+    Statements of scripts that cannot be parsed are in both, because they may be changes or queries.
+    """
 
     scene: tuple[Step, ...]
     drawn_from: tuple[str, ...]
+
+    @property
+    def first_unparsed(self) -> int | None:
+        """Return the position of the first statement of the scene that cannot be parsed, or None."""
+        return next((position for position, step in enumerate(self.scene) if UNPARSED in step.tags), None)
+
+    def alone(self) -> tuple[tuple[Step, ...], tuple[Step, ...]] | None:
+        """Return scene and steps of a case without queries: from the first unparsed statement on. None without one."""
+        first = self.first_unparsed
+        return None if first is None else (self.scene[:first], self.scene[first:])
 
 
 class UserSql(Source):
@@ -214,11 +233,17 @@ class UserSql(Source):
         """Return a line about recorded statements that no case has. Raises CaseError if there are no others."""
         material = self._material()
         queries = material.drawn_from
+        lost = 0
         with suppress(LostServer), self.target.session(material.scene) as connection:  # cases will show the crash
-            if not _Drawing(connection, random.Random(0)).can_use_any(queries):
+            drawing = _Drawing(connection, random.Random(0))
+            if material.first_unparsed is None and not drawing.can_use_any(queries):
                 raise self._nothing_comparable()
-        lost = sum(not trees(sql) for sql in queries)
-        left_out = f"left out: {lost} of {len(queries)} queries of {self._path}, nested too deeply or no valid SQL"
+            of_scene = {step.sql for step in material.scene}
+            unparsed = [sql for sql in queries if not is_parsed(sql) and sql not in of_scene]
+            lost = sum(not drawing.can_use_any([sql]) for sql in unparsed)
+        left_out = (
+            f"left out: {lost} of {len(queries)} queries of {self._path}, no valid SQL, or beyond pglast's grammar"
+        )
         return (*((left_out,) if lost else ()), *self._left_out_files())
 
     def _left_out_files(self) -> Iterator[str]:
@@ -232,9 +257,11 @@ class UserSql(Source):
         material = self._material()
         with self.target.session(material.scene) as connection:
             steps = _Drawing(connection, rng).steps(material.drawn_from, scale.queries)
-        if not steps:
-            raise self._nothing_comparable()
-        return Case(self.name, material.scene, steps)
+        if steps:
+            return Case(self.name, material.scene, steps)
+        if alone := material.alone():
+            return Case(self.name, *alone)
+        raise self._nothing_comparable()
 
     def _nothing_comparable(self) -> CaseError:
         return CaseError(
@@ -252,7 +279,7 @@ class UserSql(Source):
     def _material(self) -> _Material:
         with self.target.session(()) as connection:
             material = _material(read_files(self._path), Catalog.of(connection))
-        if not any(map(trees, material.drawn_from)):
+        if not material.drawn_from:
             raise CaseError(f"{self._path} has no query to draw from; give scripts with SELECT, or recorded statements")
         return material
 
@@ -264,9 +291,9 @@ def _material(files: Files, catalog: Catalog) -> _Material:
     for script in files.scripts:
         for sent in script:
             step = converter.step(sent)
-            if step is not None and step.kind is Kind.QUERY:
+            if step is not None and (step.kind is Kind.QUERY or UNPARSED in step.tags):
                 queries.append(step.sql)
-            elif step is not None and step.kind is not Kind.COPY_OUT:
+            if step is not None and step.kind not in (Kind.QUERY, Kind.COPY_OUT):
                 scene.append(step)
         scene.append(Step("RESET ALL"))
     return _Material(tuple(scene), tuple(dict.fromkeys((*queries, *files.recorded))))
@@ -295,6 +322,9 @@ class _Drawing:
 
     def _tried(self, sql: str, unchanged: int = _UNCHANGED) -> Iterator[Step]:
         """Yield the step of a statement, unchanged with a probability of so many percent, if it is comparable."""
+        if not is_parsed(sql):
+            yield from self._unparsed(sql)
+            return
         try:
             statements = parse_statements(sql)
             if len(statements) != 1 or not isinstance(tree := statements[0].stmt, _READ):
@@ -311,6 +341,32 @@ class _Drawing:
         kind = Kind.QUERY if only_reads(tree) else Kind.COMMAND
         yield Step(sql, kind, may_fail=True)
 
+    def _unparsed(self, sql: str) -> Iterator[Step]:
+        """Yield the step of a statement that pglast cannot parse, if the server's parser finds that it is comparable.
+
+        Only queries are, because no repair is possible. They are not mutated.
+        """
+        values = _all_values(self._values)
+        parts = (_quoted(pick(self._rng, values)) if _is_placeholder(each) else each.text for each in tokens(sql))
+        sql = "".join(parts)
+        try:
+            if is_determined_query(self._connection, self._catalog, sql) and is_quick(self._connection, sql):
+                yield Step(sql, Kind.QUERY, may_fail=True, tags=(UNPARSED,))
+        except Unanalysable:
+            return
+
+
+def _is_placeholder(token: Token) -> bool:
+    return token.kind == "number" and token.text.startswith("$")
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _all_values(values: Values) -> list[str]:
+    return [value for each in ("N", "S", "D") for value in values[each]]
+
 
 class _Placeholders(Visitor):
     """A visitor that replaces $1, $2 ... by values of any type, because the original values are unknown.
@@ -321,7 +377,7 @@ class _Placeholders(Visitor):
     def __init__(self, rng: random.Random, values: Values) -> None:
         super().__init__()
         self._rng = rng
-        self._values = [value for each in ("N", "S", "D") for value in values[each]]
+        self._values = _all_values(values)
 
     def visit_ParamRef(self, _ancestors: Any, _node: Any) -> Any:
         return ast.A_Const(isnull=False, val=ast.String(pick(self._rng, self._values)))

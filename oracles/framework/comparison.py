@@ -19,7 +19,8 @@ from oracles.framework.dependence import DifferentData
 from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Mode, Protocol, protocol_of
 from oracles.model.observation import CaseObservation, Observation, Outcome
-from oracles.model.sqlstate import DISK_FULL, QUERY_CANCELED
+from oracles.model.sqlstate import DISK_FULL, QUERY_CANCELED, SYNTAX_ERROR
+from oracles.sql.building import is_parsed
 
 
 class Aspect(StrEnum):
@@ -110,11 +111,16 @@ _ROWS_AND_HASH: Final = re.compile(r"(\d+) (?!unused$)\S+")
 
 
 def reading(step: Step, modes: Sequence[Mode]) -> Reading:
-    """Return how to compare the rows of a step under these modes."""
+    """Return how to compare the rows of a step under these modes.
+
+    A command that cannot be parsed may keep any rows of several, for example by LIMIT.
+    """
     if step.ordered:
         return Reading.SEQUENCE
     cut_short = protocol_of(modes) is Protocol.CLOSED_EARLY or any(mode.changes_results for mode in modes)
-    return Reading.COUNT if cut_short and step.kind is Kind.QUERY else Reading.MULTISET
+    if step.kind is Kind.QUERY:
+        return Reading.COUNT if cut_short else Reading.MULTISET
+    return Reading.MULTISET if is_parsed(step.sql) else Reading.COUNT
 
 
 def row_multiset(rows: Sequence[bytes]) -> Counter[bytes]:
@@ -144,7 +150,7 @@ def compare(case: Case, modes: Sequence[Mode], left: CaseObservation, right: Cas
     different = DifferentData(case.all_steps)
     for position, step in enumerate(case.all_steps):
         ours, theirs = left.steps[position], right.steps[position]
-        reason = _obstacle(ours, theirs)
+        reason = _obstacle(ours, theirs) or _lacking(step, ours, theirs)
         depends = bool(different.names) and different.reach(step)
         if reason or depends:
             if reason and not obstacle:
@@ -152,7 +158,7 @@ def compare(case: Case, modes: Sequence[Mode], left: CaseObservation, right: Cas
             may_diverge = depends or not state_still_equal(step, ours, theirs)
         else:
             compared.add(position)
-            differing = tuple(_differing(reading(step, modes), ours, theirs))
+            differing = tuple(_differing(step, modes, ours, theirs))
             places += [Location(position, aspect) for aspect in differing]
             may_diverge = _may_diverge(step, differing, ours, theirs)
         if may_diverge and not different.add(step, ours, theirs):
@@ -207,6 +213,16 @@ def _obstacle(ours: Observation, theirs: Observation) -> str:
     return "timeout" if Outcome.TIMEOUT in outcomes else ""
 
 
+def _lacking(step: Step, ours: Observation, theirs: Observation) -> str:
+    """Return the reason why the reference cannot execute a step that the other side may execute, or "".
+
+    Both pglast and the reference refuse the syntax, so it may be new in a patch. If the other side alone refuses a
+    statement, that is a difference.
+    """
+    refused = ours.sqlstate == SYNTAX_ERROR and theirs.sqlstate != SYNTAX_ERROR
+    return "syntax that the reference lacks" if refused and not is_parsed(step.sql) else ""
+
+
 def state_still_equal(step: Step, ours: Observation, theirs: Observation) -> bool:
     """Return whether the data are still equal after a step that one side did not complete.
 
@@ -222,14 +238,14 @@ def _may_diverge(step: Step, differing: Sequence[Aspect], ours: Observation, the
     return step.kind not in _READS and not _STATELESS.issuperset(differing)
 
 
-def _differing(how: Reading, ours: Observation, theirs: Observation) -> Iterator[Aspect]:
+def _differing(step: Step, modes: Sequence[Mode], ours: Observation, theirs: Observation) -> Iterator[Aspect]:
     if ours == theirs:
         return
     if (ours.outcome, ours.sqlstate) != (theirs.outcome, theirs.sqlstate):
         yield Aspect.OUTCOME
         return
     found = [aspect for aspect, value in _COMPARED_ALWAYS.items() if value(ours) != value(theirs)]
-    if Aspect.ROW_COUNT not in found and not _same_rows(how, ours.rows, theirs.rows):
+    if Aspect.ROW_COUNT not in found and not _same_rows(reading(step, modes), ours.rows, theirs.rows):
         found.append(Aspect.ROWS)
     for aspect in Aspect:
         if aspect in found and not any(coarse in found for coarse in COARSER.get(aspect, ())):

@@ -8,6 +8,7 @@ from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Mode, Protocol
 from oracles.model.observation import CaseObservation, Observation, Outcome, Run
 from oracles.model.oracle import Observations
+from oracles.sql.building import is_parsed
 from oracles.sql.case_views import opaque_names, used_names
 from oracles.sql.determinism import is_read_only
 from oracles.sql.distinguishable_values import inexact_types, inexact_views, is_exact
@@ -91,10 +92,28 @@ class ArmRuns:
     def queries(self) -> dict[int, str]:
         """Return the queries by position that should succeed, without those that use views or functions of the case.
 
-        Views of known behaviour may be used.
+        Views of known behaviour may be used. The text of a query can be parsed, and so can those of all statements with
+        effects before it: any other one may have made a view or a type of unknown behaviour.
         """
-        opaque = opaque_names(self.case.all_steps)
-        return {position: sql for position, sql in self._successful().items() if opaque.isdisjoint(used_names(sql))}
+        opaque, end = opaque_names(self.case.all_steps), self._first_unknown_effect()
+        return {
+            position: sql
+            for position, sql in self._successful().items()
+            if position < end and is_parsed(sql) and opaque.isdisjoint(used_names(sql))
+        }
+
+    def _first_unknown_effect(self) -> int:
+        """Return the position of the first statement that succeeded, may change something, and cannot be parsed.
+
+        It is the number of steps if there is none.
+        """
+        seen = zip(self.case.all_steps, self.observation(QueryVariant()).steps, strict=True)
+        unknown = (
+            position
+            for position, (step, each) in enumerate(seen)
+            if step.kind is not Kind.QUERY and each.outcome is Outcome.OK and not is_parsed(step.sql)
+        )
+        return next(unknown, len(self.case.all_steps))
 
     def _successful(self) -> dict[int, str]:
         """Return the queries by position that succeeded, or failed in parts that cannot fail.

@@ -22,6 +22,7 @@ from oracles.sql.reading import Reader
 ast.Node.__setattr__ = object.__setattr__  # type: ignore[assignment, method-assign]
 
 KEPT: Final = 256  # the statements of a case, for all oracles; a tree may need megabytes
+CACHED: Final = 4096  # statements
 DIGEST: Final = "SELECT count(*), sum(hashtextextended(CAST(q.* AS text), 0)) FROM ({sql}) AS q"
 PLACE: Final = "SELECT place_of_a_query"
 
@@ -36,6 +37,12 @@ def trees(sql: str) -> tuple[Any, ...]:
         return parse_statements(sql)
     except ParseError:
         return ()
+
+
+@lru_cache(CACHED)
+def is_parsed(sql: str) -> bool:
+    """Return whether a text can be parsed. Others have newer syntax than pglast's, too many levels, or no sense."""
+    return bool(trees(sql))
 
 
 @lru_cache(KEPT)

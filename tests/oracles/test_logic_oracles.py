@@ -106,6 +106,21 @@ def test_a_query_that_does_not_end_is_inconclusive(oracle: Metamorphic, cut: Obs
     assert isinstance(last, Agree | NotApplicable)
 
 
+@each_oracle
+def test_a_query_that_cannot_be_parsed_is_not_judged(oracle: Metamorphic) -> None:
+    tested = case(query("SELECT a.x FROM a QUALIFY a.x > 1"), samples=oracle.samples)
+    assert duel(oracle, tested, lambda sql, run: ok("1", "2")) == (NotApplicable(),)
+
+
+@each_oracle
+@pytest.mark.parametrize(("change", "statements"), [(ok(), 0), (error("42601"), 1)], ids=["succeeds", "fails"])
+def test_no_query_is_judged_after_a_change_that_cannot_be_parsed(
+    oracle: Metamorphic, change: Observation, statements: int
+) -> None:
+    tested = case(Step("CREATE NEWLY VIEW a"), query(SQL), samples=oracle.samples)
+    assert judged(oracle, tested, lambda run: seen(change, ok("1", "2"))) == (agreed(statements),)
+
+
 def with_table(oracle: Metamorphic) -> Case:
     """Return a case with the query's table, so that the query cannot fail."""
     return case(query(SQL), Step("CREATE TABLE a (x int)"), samples=oracle.samples)

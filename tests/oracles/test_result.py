@@ -28,7 +28,7 @@ from tests.oracles.observed import (
     warning,
 )
 
-COMMAND = Step("INSERT")
+COMMAND = Step("INSERT INTO t VALUES (1)")
 NOTICE = Message("NOTICE", "00000", "usual", fields=(("table", "t"), ("position", "8")))
 TEXT = ResultColumn("a", "1043")
 WITH_NOTICE = replace(ok("1", messages=[NOTICE]), columns=(TEXT,))
@@ -53,6 +53,28 @@ def duel(
 
 def test_rows_without_an_order_are_a_multiset() -> None:
     assert duel(query(), ok("a", "b", "a"), ok("b", "a", "a")) == AGREE
+
+
+UNPARSED = Step("SELECT a FROM t QUALIFY a > 1")
+
+
+def test_commands_that_cannot_be_parsed_are_compared_by_their_number_of_rows() -> None:
+    assert duel(UNPARSED, ok("a", "b"), ok("b", "c")) == AGREE
+    assert finding(duel(UNPARSED, ok("a", "b"), ok("a"))).origin == "rows: SELECT"
+    assert finding(duel(query(UNPARSED.sql), ok("a", "b"), ok("b", "c"))).origin.startswith("rows")
+
+
+def test_syntax_that_only_the_reference_refuses_is_inconclusive() -> None:
+    refused = error("42601", transaction="E")
+    assert duel(UNPARSED, refused, ok("a")) == (Inconclusive("syntax that the reference lacks"),)
+    assert finding(duel(UNPARSED, ok("a"), refused)).origin == "outcome: ok / 42601"
+    assert finding(duel(Step("EXECUTE p"), refused, ok("a"))).origin == "outcome: 42601 / ok"
+
+
+def test_errors_of_syntax_are_compared() -> None:
+    assert duel(UNPARSED, error("42601"), error("42601")) == AGREE
+    assert finding(duel(UNPARSED, error("42601"), error("42601", "otherwise"))).origin.startswith("message texts")
+    assert duel(UNPARSED, error("42601"), error("42704")) == (Inconclusive("syntax that the reference lacks"),)
 
 
 def test_the_multiplicity_of_rows_counts() -> None:
@@ -101,7 +123,7 @@ def test_the_header_of_a_binary_copy_belongs_to_no_row() -> None:
         Observation(Outcome.OK, tags=("COPY 2",), rows=rows)
         for rows in ((header + b"1", b"2"), (header + b"2", b"1"), (header + b"2", b"2"))
     )
-    copy = Step("COPY", Kind.COPY_OUT)
+    copy = Step("COPY t TO STDOUT", Kind.COPY_OUT)
     assert duel(copy, first, second) == AGREE
     assert finding(duel(copy, first, short)).origin == "rows: COPY"
 
@@ -139,7 +161,7 @@ def test_notifications_may_come_in_any_order() -> None:
 
 
 def test_the_formats_of_copy_count_beside_equal_rows() -> None:
-    copy = Step("COPY", Kind.COPY_OUT)
+    copy = Step("COPY t TO STDOUT", Kind.COPY_OUT)
     master, patched = (replace(ok("1", tag="COPY 1"), protocol=(each,)) for each in (COPY_OUT, "Copy: 1"))
     found = finding(duel(copy, master, patched))
     assert (found.expected, found.actual) == (COPY_OUT, "Copy: 1")

@@ -10,7 +10,7 @@ from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
 from oracles.result import Result
 from tests.oracles.observed import LOST, SKIPPED, case, error, finding, judged, ok, query, seen, timeout, variant
 
-COMMAND = Step("INSERT")
+COMMAND = Step("INSERT INTO t VALUES (1)")
 
 
 def cases(master: CaseObservation, patched: CaseObservation, *steps: Step) -> tuple[Verdict, ...]:

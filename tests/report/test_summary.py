@@ -12,6 +12,7 @@ from fuzz.campaign.counters import Counters
 from fuzz.campaign.known import KnownFault
 from fuzz.report.console import Console
 from fuzz.report.summary import Summary, print_summary
+from fuzz.sources.source import UNPARSED
 from fuzz.triage.findings import StoredFinding
 from fuzz.triage.interestingness import ReducedCase
 from oracles.model.case import Case
@@ -64,6 +65,15 @@ def test_the_verdict_is_first_and_all_fits_on_a_screen() -> None:
     assert "planted bugs: 4 of 4 found" in lines
     assert "result 290 statements judged 2 inconclusive" in [" ".join(line.split()) for line in lines]
     assert len(lines) < 10
+
+
+def test_statements_that_cannot_be_parsed_are_counted() -> None:
+    counters = replace(COUNTERS, tags=COUNTERS.tags + Counter({("regress", UNPARSED): 2, ("user_sql", UNPARSED): 1}))
+    summary = replace(CLEAN, counters=counters)
+    line = "3 statements that pglast cannot parse: arms are compared, and no oracle derives queries from them"
+    assert line in printed(summary).splitlines()
+    assert "pglast" not in printed(CLEAN)
+    assert (summary.to_json()["statements_unparsed"], CLEAN.to_json()["statements_unparsed"]) == (3, 0)
 
 
 def test_a_newer_base_is_reported() -> None:

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from fuzz.execution.source_database import SourceDatabase
-from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_quick
+from fuzz.sources.determinism.analysis import Unanalysable, doubts, is_determined_query, is_quick
 from fuzz.sources.determinism.catalog import Catalog
 from oracles.model.case import Step
 
@@ -64,10 +64,32 @@ def test_deterministic_statements_have_no_doubts(
 
 
 @pytest.mark.parametrize(
+    ("sql", "determined"),
+    [
+        ("SELECT a, sum(a) OVER (PARTITION BY b ORDER BY e) FROM stable JOIN t USING (a)", True),
+        ("SELECT a FROM t ORDER BY a LIMIT 3", True),
+        ("SELECT a FROM t LIMIT 3", False),
+        ("SELECT a, b FROM t ORDER BY b LIMIT 3", False),
+        ("SELECT DISTINCT ON (b) b, a FROM t ORDER BY b", False),
+        ("SELECT random() FROM t", False),
+        ("SELECT a FROM t FOR UPDATE", False),
+        ("WITH d AS (DELETE FROM t RETURNING a) SELECT a FROM d", False),
+        ("UPDATE t SET b = 'x' WHERE a = 1", False),
+    ],
+)
+def test_queries_that_nobody_repaired_are_determined_only_if_they_need_no_repair(
+    connection: psycopg.Connection[Any], catalog: Catalog, sql: str, *, determined: bool
+) -> None:
+    assert is_determined_query(connection, catalog, sql) == determined
+
+
+@pytest.mark.parametrize(
     ("sql", "doubt"),
     [
         ("SELECT network_cmp('192.168.1.5', '0.0.0.0')", "function network_cmp"),  # of memcmp, 192 or 1
         ("SELECT random() FROM t", "function random"),
+        ("TABLE pgduel_tools.numbers_before", "relation of pgduel"),
+        ("INSERT INTO pgduel_tools.numbers_before DEFAULT VALUES", "relation of pgduel"),
         ("SELECT now()", "function now"),
         ("SELECT current_timestamp", "session's value"),
         ("SELECT a FROM t WHERE b = current_user", "session's value"),

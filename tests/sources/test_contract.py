@@ -4,6 +4,7 @@ import pickle
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -12,17 +13,21 @@ import pytest
 
 from fuzz.engines.seeded import case_of, draw_modes
 from fuzz.errors import CaseError
+from fuzz.execution.executor import Executor
+from fuzz.execution.judging import assignments, judge_case
 from fuzz.execution.modes import MODES
 from fuzz.execution.source_database import SourceDatabase
 from fuzz.generators.generator import Scale, all_generators
 from fuzz.servers.arm import Arm
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import Cluster
-from fuzz.sources.source import Source, UserInput, all_sources
+from fuzz.sources.source import UNPARSED, Source, UserInput, all_sources
 from fuzz.sources.sqlancer.source import SqLancer
 from fuzz.sources.user_sql import UserSql
 from fuzz.sources.workloads import USER_SQL, all_workloads, require_workload, workload_named
-from oracles.model.case import Case, CaseId, Kind
+from oracles.framework.metamorphic import Metamorphic
+from oracles.model.case import Case, CaseId, Kind, Step
+from oracles.model.oracle import Agree, NotApplicable, all_oracles
 from oracles.sql.parsing import MOST_LEVELS
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(1200)]
@@ -161,7 +166,7 @@ def test_sql_without_a_query_is_refused_before_the_first_case(arm: Arm, tmp_path
         UserSql(target).remarks()
 
 
-@pytest.mark.parametrize("content", ["SELECT * FROM nowhere;", "SELEC 5; SELECT 'a' + 1;"])
+@pytest.mark.parametrize("content", ["SELECT * FROM nowhere;", "SELECT 5 + nothing; SELECT 'a' + 1;"])
 def test_sql_whose_queries_all_fail_is_refused_before_the_first_case(arm: Arm, tmp_path: Path, content: str) -> None:
     (tmp_path / "queries.sql").write_text(content)
     with (
@@ -171,16 +176,63 @@ def test_sql_whose_queries_all_fail_is_refused_before_the_first_case(arm: Arm, t
         UserSql(target).remarks()
 
 
-def test_recorded_statements_that_are_nested_too_deeply_are_counted(arm: Arm, tmp_path: Path) -> None:
-    deep = f"SELECT 1{' + 1' * MOST_LEVELS}"
-    (tmp_path / "recorded.csv").write_text(f"query\nSELECT 1\n{deep}\n")
-    (tmp_path / "deep.sql").write_text(f"{deep};")  # runs in the scene
-    with closing(SourceDatabase(arm, "nested", UserInput(str(tmp_path)))) as target:
+# The server accepts so many levels, as it accepts syntax that is newer than pglast's.
+UNREADABLE = f"SELECT 1{' + 1' * MOST_LEVELS}"
+
+
+def test_queries_that_pglast_cannot_parse_are_drawn_if_the_server_finds_them_determined(
+    arm: Arm, tmp_path: Path
+) -> None:
+    recorded = (
+        f"{UNREADABLE}, $1",
+        f"{UNREADABLE} + random()",
+        f"{UNREADABLE} FROM t LIMIT 1",
+        "SELECT a FROM t QUALIFY a > 1",
+    )
+    (tmp_path / "recorded.csv").write_text("".join(f'"{sql}"\n' for sql in ("query", *recorded)))
+    (tmp_path / "scene.sql").write_text("CREATE TABLE t (a int);")
+    with closing(SourceDatabase(arm, "unparsed", UserInput(str(tmp_path)))) as target:
         source = UserSql(target)
-        assert source.remarks() == (f"left out: 1 of 2 queries of {tmp_path}, nested too deeply or no valid SQL",)
+        reason = "no valid SQL, or beyond pglast's grammar"
+        assert source.remarks() == (f"left out: 3 of 4 queries of {tmp_path}, {reason}",)
+        steps = source.generate(random.Random(1), LARGE).steps
+    assert {(step.kind, step.tags, step.sql.partition(", '")[0]) for step in steps} == {
+        (Kind.QUERY, (UNPARSED,), UNREADABLE)
+    }
+
+
+def test_a_script_that_pglast_cannot_parse_is_a_case(arm: Arm, tmp_path: Path) -> None:
+    script = ["CREATE TABLE t (a int)", f"INSERT INTO t {UNREADABLE}", "DELETE FROM t", "CREATE NEWTHING n"]
+    (tmp_path / "script.sql").write_text(";\n".join(script))
+    with closing(SourceDatabase(arm, "script", UserInput(str(tmp_path)))) as target:
+        source = UserSql(target)
+        assert source.remarks() == ()
         case = source.generate(random.Random(1), SMALL)
-    assert deep in [step.sql for step in case.scene]
-    assert deep not in [step.sql for step in case.steps]
+    assert [step.sql for step in case.all_steps] == [*script, "RESET ALL"]
+    assert (len(case.scene), [step.sql for step in case.steps if UNPARSED in step.tags]) == (1, script[1::2])
+
+
+def test_no_query_is_derived_from_statements_that_pglast_cannot_parse(arm: Arm, executor: Executor) -> None:
+    judging = assignments(all_oracles(), (arm,))
+    queries = (Step(UNREADABLE, Kind.QUERY, tags=(UNPARSED,)), Step("SELECT a FROM t WHERE a > 1", Kind.QUERY))
+    samples = tuple(sample.name for assigned in judging for sample in assigned.oracle.samples)
+    before = Case("by_hand", (Step("CREATE TABLE t AS SELECT 1 AS a"),), queries, samples=samples)
+    after = replace(before, scene=(*before.scene, Step(f"INSERT INTO t {UNREADABLE}", tags=(UNPARSED,))))
+    deriving = {each.oracle.name for each in judging if isinstance(each.oracle, Metamorphic)}
+    for case, agreed in ((before, Agree(1)), (after, NotApplicable())):
+        judged = judge_case(executor, judging, case)
+        verdicts = {verdict for name, verdict in judged.verdicts if name in deriving}
+        assert verdicts <= {agreed, NotApplicable()}
+        assert agreed in verdicts
+        assert judged.statements == len(case.all_steps)
+
+
+def test_a_query_of_a_script_that_pglast_cannot_parse_is_in_its_scene_and_drawn(arm: Arm, tmp_path: Path) -> None:
+    (tmp_path / "script.sql").write_text(f"SELECT 2; {UNREADABLE}; SELECT 3;")
+    with closing(SourceDatabase(arm, "query", UserInput(str(tmp_path)))) as target:
+        cases = [UserSql(target).generate(random.Random(seed), LARGE) for seed in range(3)]
+    assert all(UNREADABLE in [step.sql for step in case.scene] for case in cases)
+    assert any(step == Step(UNREADABLE, Kind.QUERY, may_fail=True, tags=(UNPARSED,)) for step in cases[0].steps)
 
 
 def test_files_that_a_script_includes_are_left_out_with_a_remark(arm: Arm, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from fuzz.sources.determinism.catalog import Catalog, Function
 from fuzz.sources.scripts.psql import Sent
 from fuzz.sources.scripts.roles import Roles, role_made
 from fuzz.sources.scripts.steps import StepConverter
+from fuzz.sources.source import UNPARSED
 from oracles.model.case import Kind, Step
 
 FUNCTIONS = (
@@ -35,12 +36,19 @@ def converted(sql: str, data: bytes | None = None) -> Step | None:
         ("SELECT tableoid::regclass, a FROM t", Kind.QUERY),
         ("SELECT 't'::regclass, '7'::oid", Kind.QUERY),
         ("UPDATE t SET a = 1 RETURNING a", Kind.COMMAND),
-        ("SELECT nonsense FROM WHERE", Kind.COMMAND),
         ("COPY t TO STDOUT", Kind.COPY_OUT),
     ],
 )
 def test_statements_become_steps_unchanged(sql: str, kind: Kind) -> None:
     assert converted(sql) == Step(sql, kind, may_fail=True)
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"), [(None, Kind.COMMAND), (b"1\n", Kind.COPY_IN)], ids=["command", "COPY with data"]
+)
+def test_statements_that_cannot_be_parsed_become_steps_with_a_tag(data: bytes | None, kind: Kind) -> None:
+    sql = "COPY NEWLY t FROM STDIN"
+    assert converted(sql, data) == Step(sql, kind, data, may_fail=True, tags=(UNPARSED,))
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,11 @@ def test_statements_that_a_server_recorded_are_read(tmp_path: Path) -> None:
     assert read_files(tmp_path).recorded == expected
 
 
+def test_recorded_statements_that_cannot_be_parsed_are_read(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("query\nSELECT a FROM t QUALIFY a > 1; SELECT 1\n")
+    assert read_files(tmp_path).recorded == ("SELECT a FROM t QUALIFY a > 1", "SELECT 1")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -43,6 +48,7 @@ def test_statements_that_a_server_recorded_are_read(tmp_path: Path) -> None:
         ("x.sql", b"SELECT 1;\0", "has NUL characters"),
         ("x.sql", b"-- nothing\n", "has no statement; give scripts with SELECT"),
         ("x.csv", b"query\nSELEC\n", "has no statement; give scripts with SELECT"),
+        ("x.csv", b"query\nSELECT 'cut off\n", "has no statement; give scripts with SELECT"),
         ("x.txt", b"", "has no files ending in .sql"),
     ],
 )

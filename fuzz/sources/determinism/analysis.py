@@ -98,15 +98,19 @@ def read_nodes(text: str) -> list[Node]:
 
 
 FIRST_USER_OID: Final = 16384
-_UPDATE, _INSERT = 2, 3  # values of CmdType
+_SELECT, _UPDATE, _INSERT = 1, 2, 3  # values of CmdType
 _WITH_TIES: Final = 1  # a value of LimitOption
 _FRAME_ROWS: Final = 0x4  # FRAMEOPTION_ROWS, where peers are distinguished
 _BODY: Final = """
     SELECT prosqlbody FROM pg_proc WHERE oid = 'pg_temp.pgduel_analysed'::regproc
 """
+# Queries of views, and NULL for the relations of pgduel itself: what these hold depends on earlier cases.
 _VIEWS: Final = """
-    SELECT r.ev_action FROM pg_class AS c JOIN pg_rewrite AS r ON r.ev_class = c.oid
-    WHERE c.relkind = 'v' AND c.oid = ANY (%s)
+    SELECT CASE WHEN n.nspname <> 'pgduel_tools' THEN r.ev_action END
+    FROM pg_class AS c
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    LEFT JOIN pg_rewrite AS r ON r.ev_class = c.oid
+    WHERE (c.relkind = 'v' OR n.nspname = 'pgduel_tools') AND c.oid = ANY (%s)
 """
 
 
@@ -117,8 +121,24 @@ class Unanalysable(Exception):
 def doubts(connection: psycopg.Connection[Any], catalog: Catalog, sql: str) -> frozenset[str]:
     """Return the reasons why a SELECT, INSERT, UPDATE, DELETE or MERGE is nondeterministic, as short texts.
 
+    Its own queries that keep some of their rows are repaired. Raises Unanalysable, psycopg.OperationalError.
+    """
+    return _analysed(connection, catalog, sql)[0]
+
+
+def is_determined_query(connection: psycopg.Connection[Any], catalog: Catalog, sql: str) -> bool:
+    """Return whether a statement that nobody repaired only reads, and is deterministic.
+
     Raises Unanalysable, psycopg.OperationalError.
     """
+    reasons, nodes = _analysed(connection, catalog, sql)
+    queries = [node for node in nodes if node.kind == "QUERY"]
+    reads = all(node.number("commandType") == _SELECT and not node.children("rowMarks") for node in queries)
+    return reads and not reasons and not any(map(_picks_rows, queries))
+
+
+def _analysed(connection: psycopg.Connection[Any], catalog: Catalog, sql: str) -> tuple[frozenset[str], list[Node]]:
+    """Return the reasons of `doubts`, and all nodes of the statement itself."""
     with connection.transaction(force_rollback=True):
         try:
             made = f"CREATE FUNCTION pg_temp.pgduel_analysed() RETURNS void LANGUAGE sql BEGIN ATOMIC {sql}\n; END"
@@ -130,7 +150,9 @@ def doubts(connection: psycopg.Connection[Any], catalog: Catalog, sql: str) -> f
                 raise
             raise Unanalysable(str(error)) from error
         assert row is not None
-        return frozenset(_with_views(connection, catalog, read_nodes(row[0])))
+        trees = read_nodes(row[0])
+        reasons = frozenset(_with_views(connection, catalog, trees))
+        return reasons, [node for tree in trees for node in tree.walk()]
 
 
 def _with_views(connection: psycopg.Connection[Any], catalog: Catalog, trees: list[Node]) -> Iterator[str]:
@@ -142,7 +164,9 @@ def _with_views(connection: psycopg.Connection[Any], catalog: Catalog, trees: li
         relations = {node.number("relid") for node in nodes if node.kind == "RANGETBLENTRY"} - known
         known |= relations
         rows = connection.execute(_VIEWS, [sorted(relations)]).fetchall() if relations else []
-        trees = [tree for (action,) in rows for tree in read_nodes(action)]
+        if any(action is None for (action,) in rows):
+            yield "relation of pgduel"
+        trees = [tree for (action,) in rows if action is not None for tree in read_nodes(action)]
         if any(_picks_rows(node) for tree in trees for node in tree.walk()):
             yield "view of some rows"
 

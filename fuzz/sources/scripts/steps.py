@@ -19,6 +19,7 @@ from fuzz.sources.determinism.repair import repair
 from fuzz.sources.scripts.facts import Facts, changed_by, facts_of
 from fuzz.sources.scripts.psql import Sent, tokens
 from fuzz.sources.scripts.roles import about_roles
+from fuzz.sources.source import UNPARSED
 from oracles.model.case import Kind, Step
 from oracles.sql.building import sql_of
 from oracles.sql.determinism import only_reads
@@ -77,9 +78,7 @@ class StepConverter:
         try:
             statements = parse_statements(sent.sql)
         except ParseError:
-            # The value of a variable came from a server's result.
-            unset = any(token.kind == "variable" for token in tokens(sent.sql))
-            return None if unset or sent.data is not None else Step(sent.sql, may_fail=True)
+            return _unparsed(sent)
         if len(statements) == 1:
             return self._step(sent, statements[0].stmt)
         if any(left_out(each.stmt, self.roles) or isinstance(each.stmt, ast.CopyStmt) for each in statements):
@@ -153,6 +152,17 @@ class StepConverter:
             return None
         tree.filename = None
         return Step(sql_of(tree), Kind.COPY_IN, data, may_fail=True)
+
+
+def _unparsed(sent: Sent) -> Step | None:
+    """Return the step of a message that pglast cannot parse, such as syntax of a newer PostgreSQL.
+
+    None if psql would have put the value of a variable into it, which came from a server's result.
+    """
+    if any(token.kind == "variable" for token in tokens(sent.sql)):
+        return None
+    kind = Kind.COMMAND if sent.data is None else Kind.COPY_IN
+    return Step(sent.sql, kind, sent.data, may_fail=True, tags=(UNPARSED,))
 
 
 def left_out(tree: Any, roles: frozenset[str]) -> bool:
