@@ -6,6 +6,8 @@ cases that have a large weight, as they are cheap or directed at what the patche
 shows is found before expensive cases begin. The rest of an interrupted range is assigned again. So an interrupted and
 resumed campaign executes the same cases as an uninterrupted one.
 
+A number of first cases of some generators may precede all others.
+
 Ranges, reductions and retries are the jobs of workers, which return their results.
 """
 
@@ -45,17 +47,24 @@ class Range:
         return self.first >= self.end
 
 
-def _ranges(weights: Mapping[str, int], size: int) -> Iterator[Range]:
-    """Yield ranges without end. Those of a smaller weight have fewer cases, so that no generator waits long."""
+def _ranges(weights: Mapping[str, int], size: int, first: Mapping[str, int]) -> Iterator[Range]:
+    """Yield ranges without end. Those of a smaller weight have fewer cases, so that no generator waits long.
+
+    `first` has the number of cases by generator that precede all others. Each has its own range.
+    """
     most = max(weights.values())
     assigned = dict.fromkeys(weights, 0)
+    numbers = count()
 
     def end(name: str) -> int:
         """Return the end of the generator's next range."""
         limit = max(1, size * weights[name] // most)
         return assigned[name] + min(limit, max(1, assigned[name]))
 
-    for number in count():
+    for name, cases in first.items():
+        yield from (Range(next(numbers), name, case, case + 1) for case in range(cases))
+        assigned[name] = cases
+    for number in numbers:
         name = min(weights, key=lambda each: Fraction(end(each), weights[each]))
         yield Range(number, name, assigned[name], end(name))
         assigned[name] = end(name)
@@ -73,13 +82,19 @@ class Schedule:
     """The sequence of ranges to execute: returned ones first, then the next that is not done."""
 
     def __init__(
-        self, weights: Mapping[str, int], cases: int | None, done: Mapping[int, int], size: int = RANGE_SIZE
+        self,
+        weights: Mapping[str, int],
+        cases: int | None,
+        done: Mapping[int, int],
+        size: int = RANGE_SIZE,
+        first: Mapping[str, int] | None = None,
     ) -> None:
         """`weights` has relative numbers of cases by generator, `cases` is the total number of cases.
 
         `done` has the number of executed cases by range number. `size` is the number of cases in the largest ranges.
+        `first` has numbers of cases by generator; these precede all other cases.
         """
-        ranges = _ranges(weights, size)
+        ranges = _ranges(weights, size, first or {})
         self._ranges = ranges if cases is None else _limited(ranges, cases)
         self._done = done
         self._returned: deque[Range] = deque()

@@ -214,7 +214,7 @@ class _Worker:
         self._explained = explained_arm(work.arms).name
         self._executor: Executor | None = None
         self._logged: Counter[Hashable] = Counter()  # errors by place
-        self._target = SourceDatabase(work.arms[0], self._name, work.given)
+        self._target = SourceDatabase(work.arms[0], self._name, work.given, work.arms)
         self._edges = Edges.of(work.arms, explained_arm(work.arms), self._name, work.directory)
         self._marks = marks_of(self._store.plan.generators)
         self._engine = self._new_engine(number)

@@ -111,7 +111,7 @@ def _made(what: str, arms: Sequence[Arm], given: UserInput) -> Case:
         return case_of_input(find_input(generator, name), generator, features_of(arms))
     if len(arms) == 1:
         say(f"{what} is the case of a campaign on one arm; campaigns on more arms have another case of this name")
-    with closing(SourceDatabase(arms[0], "replay", given)) as target:
+    with closing(SourceDatabase(arms[0], "replay", given, arms)) as target:
         return load(what, Scale.of_arms(len(arms)), target, features_of(arms)).case
 
 

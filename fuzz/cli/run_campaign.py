@@ -150,14 +150,15 @@ def _run(
     if known_bugs and not missed:
         replay_known(store, arms, known_bugs, shown)
     store.record_end("a canary was missed" if missed else run(store, plan, arms, processes, shown))
-    return summary_of(store, missed, _parts(plan, arms[0]))
+    return summary_of(store, missed, {name: first + others for name, (first, others) in _parts(plan, arms).items()})
 
 
-def _parts(plan: Plan, arm: Arm) -> dict[str, int]:
-    """Return the number of parts of each source that replays whole items."""
-    with closing(SourceDatabase(arm, "parts", plan.given)) as target:
+def _parts(plan: Plan, arms: Sequence[Arm]) -> dict[str, tuple[int, int]]:
+    """Return the numbers of first parts and of all others, of each source that replays whole items."""
+    with closing(SourceDatabase(arms[0], "parts", plan.given, arms)) as target:
         named = (workload_named(name, target) for name in plan.generators)
-        return {each.name: len(each.parts()) for each in named if isinstance(each, Source) and each.rounds}
+        replaying = [each for each in named if isinstance(each, Source) and each.rounds]
+        return {each.name: (len(each.first_parts()), len(each.parts())) for each in replaying}
 
 
 def _remarks(plan: Plan, arm: Arm) -> tuple[str, ...]:
@@ -210,7 +211,8 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], processes: Processes, sho
         edges=partial(number_of_edges, store.directory),
         show=with_edges(partial(shown.show, features=features_of(arms)), store.directory, shown),
     )
-    schedule = Schedule(plan.generators, plan.cases, store.done())
+    first = {name: parts for name, (parts, _) in _parts(plan, arms).items() if parts}
+    schedule = Schedule(plan.generators, plan.cases, store.done(), first=first)
     options = plan.replay_options()
     work = CaseWork(
         attached(arms), store.directory, plan.seed, options, store.arms, plan.given, plan.files, plan.engine

@@ -56,14 +56,17 @@ def _case_of(case_id: CaseId, scale: Scale, target: SourceContext | None, featur
 def _turn(source: Source, case_id: CaseId) -> tuple[str, str] | None:
     """Return the part and modes that are due at this index, or None after all rounds.
 
-    Each round replays all parts, in an order that depends on the seed.
+    Each round replays all parts, in an order that depends on the seed. The first parts have a round for each mode.
     """
-    parts = source.parts()
-    if case_id.index >= len(parts) * len(source.rounds):
-        return None
-    round_, position = divmod(case_id.index, len(parts))
-    order = random.Random(f"{case_id.seed}/{source.name}").sample(parts, len(parts))
-    return order[position], source.rounds[round_]
+    index = case_id.index
+    all_modes = tuple(dict.fromkeys((*source.rounds, *source.modes)))
+    for parts, rounds in ((source.first_parts(), all_modes), (source.parts(), source.rounds)):
+        if index < len(parts) * len(rounds):
+            round_, position = divmod(index, len(parts))
+            order = random.Random(f"{case_id.seed}/{source.name}").sample(parts, len(parts))
+            return order[position], rounds[round_]
+        index -= len(parts) * len(rounds)
+    return None
 
 
 def draw_case(rng: random.Random, generator: Generator, scale: Scale, features: Sequence[Feature] = ()) -> Case:

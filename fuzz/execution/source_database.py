@@ -22,17 +22,32 @@ from oracles.model.case import Step
 class SourceDatabase:
     """The context of a source. Each use gets a new database."""
 
-    def __init__(self, arm: Arm, worker: str, given: UserInput) -> None:
-        """Store the arm and the user's input. `worker` (letters and digits) distinguishes databases on one arm."""
+    def __init__(self, arm: Arm, worker: str, given: UserInput, arms: Sequence[Arm] = ()) -> None:
+        """Store the arm and the user's input. `worker` (letters and digits) distinguishes databases on one arm.
+
+        `arms` are those whose patches' own tests sources may use. If there are some, `arm` is the first of them.
+        """
         self.given = given
         self._arm = arm
         self._worker = f"source_{worker}"
         self._worker_db: WorkerDatabase | None = None
+        self._with_tests = bool(arms)
+        self._others = tuple(SourceDatabase(other, worker, given) for other in arms[1:])
 
     @property
-    def tree(self) -> str:
-        """Return the git tree of the arm's base."""
-        return self._arm.trees[0]
+    def arms(self) -> "Sequence[SourceDatabase]":
+        """Return the contexts of all arms whose patches' own tests are wanted."""
+        return (self, *self._others) if self._with_tests else ()
+
+    @property
+    def name(self) -> str:
+        """Return the name of the arm."""
+        return self._arm.name
+
+    @property
+    def trees(self) -> tuple[str, ...]:
+        """Return the git trees after each prefix of the arm's series."""
+        return self._arm.trees
 
     @cached_property
     def extensions(self) -> frozenset[str]:
@@ -78,7 +93,9 @@ class SourceDatabase:
         return worker_db.cluster.connect_kwargs | {"dbname": worker_db.database, "options": options}
 
     def close(self) -> None:
-        """Drop the database."""
+        """Drop the database, and those on other arms."""
+        for other in self._others:
+            other.close()
         if self._worker_db is not None:
             self._worker_db.close()
         self._worker_db = None

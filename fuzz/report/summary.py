@@ -16,6 +16,7 @@ from fuzz.campaign.stop import INTERRUPTED, REDUCTIONS
 from fuzz.campaign.store import Store
 from fuzz.report.console import Console, plain
 from fuzz.report.terminal import clock, plan_lines
+from fuzz.sources.scripts.trial import LACKING
 from fuzz.sources.source import UNPARSED
 from fuzz.triage.blame import Blame
 from fuzz.triage.findings import Bug, StoredFinding, bug_key, bugs, untriaged
@@ -83,6 +84,11 @@ class Summary:
         """Return the number of executed statements that pglast cannot parse."""
         return self._tagged(UNPARSED)
 
+    @property
+    def not_applicable(self) -> int:
+        """Return the number of statements of patches' own tests that ran nowhere: some arm lacks their feature."""
+        return self._tagged(LACKING)
+
     def _tagged(self, tag: str) -> int:
         return sum(count for (_, other), count in self.counters.tags.items() if other == tag)
 
@@ -99,6 +105,7 @@ class Summary:
             "cases": counters.cases.total(),
             "statements_judged": counters.statements_judged,
             "statements_unparsed": self.unparsed,
+            "statements_not_applicable": self.not_applicable,
             "statements_per_second": round(counters.statements_per_second, 1),
             "valid_share": round(counters.valid_share, 5),
             "findings": [self.finding_json(each) for each in self.findings],
@@ -256,6 +263,9 @@ def _print_verdict(console: Console, summary: Summary) -> None:
     if summary.unparsed:
         unparsed = numbered(summary.unparsed, "statement")
         console.say(f"{unparsed} that pglast cannot parse: arms are compared, and no oracle derives queries from them")
+    if summary.not_applicable:
+        left_out = numbered(summary.not_applicable, "statement")
+        console.say(f"{left_out} of patches' own tests not applicable, because an arm lacks their feature")
     retried = f", {planted['retried']} only when planted again" if planted.get("retried") else ""
     console.say(f"planted bugs: {planted['caught']} of {planted['planted']} found{retried}")
 

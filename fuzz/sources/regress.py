@@ -1,16 +1,22 @@
 """Source `regress`: files of src/test/regress or contrib, with the statements of other files that they need.
 
-Arms are compared with each other, not with expected files, so any settings are possible. At first, each file runs once
-under each mode of `rounds`. Later, random files run under random modes. PostgreSQL's source tree has the suites and the
-order of their tests.
+Arms are compared with each other, not with expected files, so any settings are possible. At first, the statements that
+patches of an arm add to these files run once under each mode. Then each file of the base runs once under each mode of
+`rounds`. Later, random files run under random modes. PostgreSQL's source tree has the suites and the order of their
+tests.
+
+The tests of patches come in chunks of their files, so that no case takes minutes. An arm that lacks the feature of a
+statement refuses it, so no arm executes that one (fuzz/sources/scripts/trial.py).
 """
 
 import random
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Final
+from weakref import WeakKeyDictionary
 
 from pglast import ast
 from pglast.parser import ParseError
@@ -24,7 +30,8 @@ from fuzz.sources.scripts.facts import changed_by, dropped_by, facts_of
 from fuzz.sources.scripts.psql import Sent, read_script
 from fuzz.sources.scripts.roles import Roles
 from fuzz.sources.scripts.steps import StepConverter
-from fuzz.sources.source import Source, UserInput
+from fuzz.sources.scripts.trial import Trial, drop_roles, tried
+from fuzz.sources.source import Source, SourceContext, UserInput
 from oracles.model.case import Case, Step
 from oracles.sql.parsing import parse_statements
 
@@ -59,7 +66,11 @@ _SETUP: Final = "test_setup"
 _INDEXES: Final = "create_index"  # according to the schedule, "many of the tests in later groups depend on" it
 _DEPENDS: Final = re.compile(r"^# ([\w, ]+?) depends? on ([\w, ]+)", re.MULTILINE)
 _MESON_TESTS: Final = re.compile(r"'regress': \{\s*'sql': \[(.*?)\]", re.DOTALL)
+_TREES: Final = 8  # in the caches
 _PARSED: Final = 64  # parsed scripts in the cache
+_WHOLE: Final = slice(0, None)
+CHUNK: Final = 60  # statements of a patch's own test in one case, after those that they need
+_OWN_PART: Final = re.compile(r"(?P<arm>\w+):(?P<directory>.+)/(?P<test>\w+), chunk (?P<number>\d+)")
 _SOURCE: Final = "@source@"  # replaces the directory of a suite
 
 
@@ -84,7 +95,7 @@ class Parsed:
     trees: Sequence[Any]
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=_TREES)
 def suites(tree: str) -> tuple[Suite, ...]:
     """Return the suites of a source tree: src/test/regress first, then contrib modules.
 
@@ -128,10 +139,16 @@ def _closure(test: str, direct: Mapping[str, set[str]]) -> set[str]:
 
 
 @lru_cache(maxsize=_PARSED)
+def messages(tree: str, directory: str, test: str) -> Sequence[Sent]:
+    """Return the messages of a test script; none if the tree does not have it."""
+    environment = {"PG_ABS_SRCDIR": _SOURCE, "PG_LIBDIR": "$libdir", "PG_DLSUFFIX": ""}
+    return read_script(git.show(tree, f"{directory}/sql/{test}.sql") or "", {}, environment)
+
+
+@lru_cache(maxsize=_PARSED)
 def parsed(tree: str, directory: str, test: str) -> Parsed:
     """Return a parsed test script; it is empty if the tree has none."""
-    environment = {"PG_ABS_SRCDIR": _SOURCE, "PG_LIBDIR": "$libdir", "PG_DLSUFFIX": ""}
-    sent = read_script(git.show(tree, f"{directory}/sql/{test}.sql") or "", {}, environment)
+    sent = messages(tree, directory, test)
     return Parsed(sent, [_tree(each.sql) for each in sent])
 
 
@@ -143,14 +160,47 @@ def _tree(sql: str) -> Any:
     return statements[0].stmt if len(statements) == 1 else None
 
 
-def set_up(tree: str, suite: Suite, test: str) -> tuple[Sent, ...]:
-    """Return the messages of earlier tests that a test needs, in order."""
+def set_up(tree: str, suite: Suite, test: str, part: slice = _WHOLE) -> tuple[Sent, ...]:
+    """Return the messages of earlier tests, and those of the test before this part of it, that the part needs."""
+    script = parsed(tree, suite.directory, test)
     earlier = [parsed(tree, suite.directory, other) for other in suite.tests[test]]
-    sent = [each for script in earlier for each in script.sent]
-    trees = [each for script in earlier for each in script.trees]
+    sent = [each for other in earlier for each in other.sent] + list(script.sent[: part.start])
+    trees = [each for other in earlier for each in other.trees] + list(script.trees[: part.start])
     known = [position for position, each in enumerate(trees) if each is not None]
-    own = [each for each in parsed(tree, suite.directory, test).trees if each is not None]
-    return tuple(sent[known[position]] for position in needed([trees[each] for each in known], own))
+    own = [each for each in script.trees[part] if each is not None]
+    found = {known[position] for position in needed([trees[each] for each in known], own)}
+    others = sum(len(other.sent) for other in earlier)
+    found.update(position for position in known if position >= others and _is_setting(trees[position]))
+    return tuple(sent[position] for position in sorted(found))
+
+
+def _is_setting(tree: Any) -> bool:
+    """Return whether a statement sets a parameter for later statements, too."""
+    return isinstance(tree, ast.VariableSetStmt) and not tree.is_local
+
+
+@lru_cache(maxsize=_TREES)
+def own_chunks(tree: str, without: tuple[str, ...]) -> tuple[tuple[Suite, str, int], ...]:
+    """Return the chunks of a tree's tests with a statement that none of the other trees has in this test.
+
+    Each has its suite, its test, and its number. Raises SourceError.
+    """
+    paths = set.intersection(*(set(git.changed_files(other, tree, deleted=False)) for other in without))
+    return tuple(
+        (suite, test, number)
+        for suite in suites(tree)
+        for test in suite.tests
+        if f"{suite.directory}/sql/{test}.sql" in paths
+        for number in _new_chunks(suite, test, tree, without)
+    )
+
+
+def _new_chunks(suite: Suite, test: str, tree: str, without: Iterable[str]) -> Iterator[int]:
+    known = {each.sql for other in without for each in messages(other, suite.directory, test)}
+    sent = messages(tree, suite.directory, test)
+    for number, start in enumerate(range(0, len(sent), CHUNK)):
+        if any(each.sql not in known for each in sent[start : start + CHUNK]):
+            yield number
 
 
 def file_of(tree: str, suite: Suite, path: str) -> bytes | None:
@@ -160,6 +210,8 @@ def file_of(tree: str, suite: Suite, path: str) -> bytes | None:
 
 
 _STATEMENTS: Final = 100  # statements per unit of scale.queries; at the default scale, more than in the longest file
+
+_TRIALS: Final[WeakKeyDictionary[SourceContext, dict[str, Trial]]] = WeakKeyDictionary()  # of patches' tests, by part
 
 
 class Regress(Source):
@@ -201,33 +253,90 @@ class Regress(Source):
         return ""
 
     def generate(self, rng: random.Random, scale: Scale) -> Case:
-        """Return the case of a random test. Raises CaseError if the base has no tests, and ServerError."""
-        return self.replay(pick(rng, self.parts()), rng, scale)
+        """Return the case of a random test. Raises CaseError if the base has no tests, SourceError, ServerError."""
+        return self.replay(pick(rng, (*self.first_parts(), *self.parts())), rng, scale)
 
     def parts(self) -> tuple[str, ...]:
         """Return the test files, without suffix, whose modules are installed. Raises CaseError, ServerError."""
         return tuple(f"{suite.directory}/{test}" for suite in self._suites() for test in suite.tests)
 
     def _suites(self) -> tuple[Suite, ...]:
-        found = suites(self.target.tree)
+        found = suites(self.target.trees[0])
         if not found or found[0].directory != REGRESS:
             raise CaseError(f"the base has no {REGRESS}; a full source tree has it")
         core, *others = found
         return core, *(each for each in others if each.module in self.target.extensions)
 
+    def first_parts(self) -> tuple[str, ...]:
+        """Return the chunks of tests that patches of an arm, not of the reference, add or change.
+
+        A single arm has those of its own patches. Raises SourceError, ServerError.
+        """
+        reference, *others = self.target.arms or (self.target,)
+        patched = others or self.target.arms
+        return tuple(
+            f"{arm.name}:{suite.directory}/{test}, chunk {number}"
+            for arm in patched
+            for suite, test, number in _own_chunks_of(arm, reference)
+            if suite.directory == REGRESS or suite.module in self.target.extensions
+        )
+
     def replay(self, part: str, rng: random.Random, scale: Scale) -> Case:
-        """Return the case of one file. Raises CaseError, ServerError."""
+        """Return the case of one file of the base, or of an item of `first_parts`. Raises CaseError, ServerError."""
+        if chunk := _OWN_PART.fullmatch(part):
+            return self._of_chunk(chunk, rng)
         directory, _, test = part.rpartition("/")
         suite = next(each for each in self._suites() if each.directory == directory)
+        tree = self.target.trees[0]
+        own = tuple(parsed(tree, suite.directory, test).sent[: scale.queries * _STATEMENTS])
+        before = set_up(tree, suite, test)
+        return self._case(part, tree, suite, before, own, Roles.of(before + own, rng))
+
+    def _of_chunk(self, chunk: re.Match[str], rng: random.Random) -> Case:
+        """Return the case of a chunk of a patch's own test. Raises CaseError, ServerError."""
+        arm = next((each for each in self.target.arms if each.name == chunk["arm"]), None)
+        if arm is None:
+            raise CaseError(f"{chunk[0]} needs the arm {chunk['arm']}")
+        tree, test, start = arm.trees[-1], chunk["test"], int(chunk["number"]) * CHUNK
+        suite = next(each for each in suites(tree) if each.directory == chunk["directory"])
+        part = slice(start, start + CHUNK)
+        before, own = set_up(tree, suite, test, part), tuple(parsed(tree, suite.directory, test).sent[part])
+        roles = Roles.of(before + own, rng)
+        case = self._case(chunk[0], tree, suite, before, own, roles)
+        trials = _TRIALS.setdefault(self.target, {})
+        if chunk[0] not in trials:  # names of roles differ from case to case, but not what becomes of the statements
+            trials[chunk[0]] = self._tried(arm, case, roles)
+        return trials[chunk[0]].applied(case)
+
+    def _tried(self, own: SourceContext, case: Case, roles: Roles) -> Trial:
+        """Execute a case of an arm's own test on all arms. Raises ServerError."""
+        others = [each for each in self.target.arms if each is not own]
+        if not others:
+            return Trial(frozenset(), len(case.all_steps))
+        with ExitStack() as stack:
+            # The last session ends first, and so raises LostServer if a crash of its arm ends the trial.
+            *rest, last = [stack.enter_context(each.session(())) for each in (*others, own)]
+            trial = tried(last, rest, case.all_steps)
+            for connection in (*rest, last):
+                drop_roles(connection, sorted(roles.names))
+            return trial
+
+    def _case(
+        self, part: str, tree: str, suite: Suite, before: tuple[Sent, ...], own: tuple[Sent, ...], roles: Roles
+    ) -> Case:
+        """Return the case of statements of a test, after those that they need. Raises ServerError."""
         with self.target.session(()) as connection:
             catalog = Catalog.of(connection)
-        tree = self.target.tree
-        before = set_up(tree, suite, test)
-        own = tuple(parsed(tree, suite.directory, test).sent[: scale.queries * _STATEMENTS])
-        roles = Roles.of(before + own, rng)
         converter = StepConverter(catalog, lambda path: file_of(tree, suite, path), roles.names)
 
         def steps_of(sent: tuple[Sent, ...]) -> tuple[Step, ...]:
             return tuple(step for each in sent if (step := converter.step(roles.named(each))) is not None)
 
         return Case(self.name, (*roles.scene, *steps_of(before)), steps_of(own), part=part)
+
+
+def _own_chunks_of(arm: SourceContext, reference: SourceContext) -> tuple[tuple[Suite, str, int], ...]:
+    """Return the chunks of an arm's own tests. Raises SourceError."""
+    own = arm.trees[-1]
+    without = dict.fromkeys((arm.trees[0], *(() if arm is reference else (reference.trees[-1],))))
+    return () if own in without else own_chunks(own, tuple(without))

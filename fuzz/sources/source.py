@@ -20,7 +20,6 @@ from fuzz.generators.generator import Generator, Scale
 from oracles.model.case import Case, Step
 from oracles.model.discovery import instances
 
-
 UNPARSED: Final = "unparsed"  # tag of steps that pglast cannot parse; the summary counts them
 
 
@@ -50,8 +49,16 @@ class SourceContext(Protocol):
     """The reference arm, as sources use it."""
 
     @property
-    def tree(self) -> str:
-        """Return the git tree of the arm's base, in the repository of trees."""
+    def name(self) -> str:
+        """Return the name of the arm."""
+
+    @property
+    def trees(self) -> tuple[str, ...]:
+        """Return the git trees after each prefix of the arm's series, in the repository of trees; first its base."""
+
+    @property
+    def arms(self) -> "Sequence[SourceContext]":
+        """Return the contexts of all arms whose patches' own tests are wanted; if there are some, this is the first."""
 
     @property
     def given(self) -> UserInput:
@@ -113,6 +120,13 @@ class Source(Generator):
 
     def parts(self) -> tuple[str, ...]:
         """Return the names of items that are replayed as a whole, or (). Raises CaseError, ServerError."""
+        return ()
+
+    def first_parts(self) -> tuple[str, ...]:
+        """Return the names of items that run before all others, once under all modes. Raises SourceError, ServerError.
+
+        `Source.replay` returns their cases, too.
+        """
         return ()
 
     def remarks(self) -> tuple[str, ...]:

@@ -92,6 +92,16 @@ def test_a_higher_number_of_cases_appends_cases(weights: Mapping[str, int]) -> N
     assert _all_ids(Schedule(weights, 33, {})) == _all_ids(Schedule(weights, 100, {}))[:33]
 
 
+def test_first_cases_precede_all_others() -> None:
+    found = _ranges(Schedule({"a": 1, "b": 3}, 9, {}, first={"a": 2}))
+    assert found[:2] == [Range(0, "a", 0, 1), Range(1, "a", 1, 2)]
+    assert {each.generator for each in found[2:4]} == {"b"}
+    assert [each.number for each in found] == list(range(len(found)))
+    assert _all_ids(Schedule({"a": 1, "b": 3}, 9, {0: 1, 1: 1}, first={"a": 2})) == [
+        case_id for each in found[2:] for case_id in each.case_ids(1)
+    ]
+
+
 def test_the_rest_of_a_range_precedes_new_ranges() -> None:
     schedule = Schedule({"a": 1}, None, {})
     *_, last = islice(iter(schedule.next, None), 4)

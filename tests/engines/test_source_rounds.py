@@ -50,6 +50,16 @@ def test_each_part_occurs_once_in_each_round_and_any_part_afterwards() -> None:
     assert {case.part for case in found[10:]} == {"drawn"}
 
 
+def test_first_parts_have_a_round_for_each_mode_before_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    later = cases(1, 12)
+    monkeypatch.setattr(Replaying, "first_parts", lambda _: ("new", "changed"))
+    found = cases(1, 18)
+    seen = [("+".join(mode.name for mode in case.modes), case.part) for case in found[:6]]
+    assert [modes for modes, _ in seen[::2]] == ["plain", "hash_spilling+features_forced", "cursor"]
+    assert [{part for _, part in seen[place : place + 2]} for place in (0, 2, 4)] == 3 * [{"new", "changed"}]
+    assert [(case.modes, case.part) for case in found[6:]] == [(case.modes, case.part) for case in later]
+
+
 def test_the_order_depends_on_the_seed_alone() -> None:
     assert cases(1, 12) == cases(1, 12)
     assert [case.part for case in cases(1, 5)] != [case.part for case in cases(2, 5)]

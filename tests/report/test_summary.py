@@ -12,6 +12,7 @@ from fuzz.campaign.counters import Counters
 from fuzz.campaign.known import KnownFault
 from fuzz.report.console import Console
 from fuzz.report.summary import Summary, print_summary
+from fuzz.sources.scripts.trial import LACKING
 from fuzz.sources.source import UNPARSED
 from fuzz.triage.findings import StoredFinding
 from fuzz.triage.interestingness import ReducedCase
@@ -74,6 +75,13 @@ def test_statements_that_cannot_be_parsed_are_counted() -> None:
     assert line in printed(summary).splitlines()
     assert "pglast" not in printed(CLEAN)
     assert (summary.to_json()["statements_unparsed"], CLEAN.to_json()["statements_unparsed"]) == (3, 0)
+
+
+def test_statements_whose_feature_an_arm_lacks_are_counted() -> None:
+    summary = replace(CLEAN, counters=replace(COUNTERS, tags=COUNTERS.tags + Counter({("regress", LACKING): 1})))
+    line = "1 statement of patches' own tests not applicable, because an arm lacks their feature"
+    assert line in printed(summary).splitlines()
+    assert (summary.to_json()["statements_not_applicable"], CLEAN.to_json()["statements_not_applicable"]) == (1, 0)
 
 
 def test_a_newer_base_is_reported() -> None:

@@ -136,7 +136,7 @@ def test_postgresqls_tests_have_the_expected_number_of_errors(
 
 
 def test_all_of_postgresqls_tests_are_parts(target: SourceDatabase) -> None:
-    core, *contrib = suites(target.tree)
+    core, *contrib = suites(target.trees[0])
     assert core.directory == REGRESS
     assert len(core.tests) > 220
     assert core.tests["int4"] == ("test_setup",)

@@ -24,7 +24,7 @@ class _EmptyBase:
     """The context of a base without any file."""
 
     given: UserInput
-    tree: str = _EMPTY_TREE
+    trees: tuple[str, ...] = (_EMPTY_TREE,)
 
 
 def _of_empty_base(given: UserInput) -> SourceContext:
