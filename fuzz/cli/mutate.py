@@ -22,6 +22,7 @@ from fuzz.report.mutants_table import (
     print_mutants,
     print_survivors,
     print_unconfirmed,
+    print_without_time,
 )
 from fuzz.report.terminal import display
 from fuzz.servers import git
@@ -31,6 +32,7 @@ from fuzz.sources.source import UserInput
 from fuzz.sources.workloads import require_workload
 
 _PANEL: Final = "Mutants"
+_DUEL_SECONDS: Final = 120.0
 
 
 @app.command()
@@ -42,6 +44,16 @@ def mutate(
     cases: Annotated[
         int, typer.Option(min=1, metavar="N", help="Maximum number of cases for a mutant.", rich_help_panel=_PANEL)
     ] = 100,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            min=1,
+            max=1e6,
+            metavar="N",
+            help="Seconds after which a mutant gets no further case.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = _DUEL_SECONDS,
     minutes: Annotated[
         float,
         options.minutes_option(
@@ -87,7 +99,7 @@ def mutate(
     given = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
     names = tuple(require_workload(name, UserInput()) for name in generator or ())
     mutator = mutator_version()
-    wanted = Wanted(seed, mutants, cases, minutes * 60, names)
+    wanted = Wanted(seed, mutants, cases, seconds, minutes * 60, names)
     with display(console, None) as shown:
         subject = subject_of(given.specs(shown.progress))
         shown.progress("finding the mutants of the series' lines")
@@ -101,10 +113,13 @@ def mutate(
         print_control(console, store.control)
     print_failures(console, run.results)
     print_unconfirmed(console, run.results)
+    print_without_time(console, run.results)
     print_survivors(console, run.results, store.patch)
     print_mutants(console, [patch.name for patch in subject.patches], run.results)
-    say(f"{ended}; seed {seed}, at most {cases} cases each; results are kept in {store.directory}")
-    write_json(json_file, {"seed": seed, "cases": cases, "ended": ended, **mutants_json(run.results, subject.lines)})
+    limits = f"at most {cases} cases and {seconds:g} seconds each"
+    say(f"{ended}; seed {seed}, {limits}; results are kept in {store.directory}")
+    facts = {"seed": seed, "cases": cases, "seconds": seconds, "ended": ended}
+    write_json(json_file, facts | mutants_json(run.results, subject.lines))
     if source is not None:
         write_files(source, annotated(run.results, _texts(subject)))
     raise typer.Exit(_exit_code([each.outcome for each in run.results if each.judged]))

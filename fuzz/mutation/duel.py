@@ -1,5 +1,6 @@
 """The duel of two arms: cases of a campaign, in its order, until the second arm has a finding."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Final
@@ -92,20 +93,32 @@ def case_ids(seed: int, workloads: Mapping[str, int], cases: int) -> Iterator[Ca
 
 
 def duel(
-    arms: Sequence[Arm], cases: Iterator[CaseId], false_alarms: frozenset[str], stop: Callable[[], bool]
+    arms: Sequence[Arm],
+    cases: Iterator[CaseId],
+    false_alarms: frozenset[str],
+    limit: float,
+    stop: Callable[[], bool],
 ) -> DuelResult:
-    """Judge cases until there is a finding, other than those of these fingerprints. Raises ServerError, Abandoned."""
+    """Judge cases until there is a finding, other than those of these fingerprints.
+
+    No case begins after `limit` seconds. Raises ServerError, Abandoned.
+    """
     judged = failures = 0
+    began = time.monotonic()
+    seconds = 0.0
     with closing(Duel(arms, stop)) as both:
         for case_id in cases:
             findings = both.findings(case_id)
+            seconds = time.monotonic() - began
             failures += findings is None
             judged += findings is not None
             found = next((each for each in findings or () if each.fingerprint not in false_alarms), None)
             if found is not None:
                 kill = Kill(found.oracle, found.summary, str(case_id), _occurs_again(both, case_id, found))
-                return DuelResult(judged, failures, kill)
-    return DuelResult(judged, failures)
+                return DuelResult(judged, failures, kill, seconds, limit)
+            if seconds >= limit:
+                break
+    return DuelResult(judged, failures, None, seconds, limit)
 
 
 def _occurs_again(both: Duel, case_id: CaseId, found: Finding) -> bool:

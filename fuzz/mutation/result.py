@@ -28,11 +28,25 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class DuelResult:
-    """The number of judged cases, that of cases on which pgduel itself failed, and the finding that ended the duel."""
+    """The number of judged cases, that of cases on which pgduel itself failed, and the finding that ended the duel.
+
+    `seconds` are those of the cases, or of all tries to start a server that does not start. Results of earlier
+    versions have neither `seconds` nor `limit`: their duels had no limit.
+    """
 
     cases: int
     failures: int = 0
     kill: Kill | None = None
+    seconds: float | None = None
+    limit: float | None = None  # seconds after which no further case began
+
+    def holds(self, limit: float) -> bool:
+        """Return whether a duel with this limit would have the same outcome."""
+        if self.seconds is None or self.limit is None:
+            return True
+        if self.kill is not None:
+            return min(self.seconds, self.limit) <= limit
+        return self.seconds < self.limit or limit <= self.limit
 
 
 class MutantOutcome(StrEnum):
@@ -73,3 +87,7 @@ class MutantResult:
     def judged(self) -> bool:
         """Return whether it was held against the duel and the tests."""
         return self.outcome in JUDGED
+
+    def holds(self, limit: float) -> bool:
+        """Return whether the result is that of a duel with this limit, in seconds."""
+        return self.duel is None or self.duel.holds(limit)

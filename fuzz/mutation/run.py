@@ -45,7 +45,8 @@ class Wanted:
     seed: int  # of the draw, and of the cases
     mutants: int  # judged ones
     cases: int  # maximal number of cases for one mutant
-    seconds: float
+    duel_seconds: float  # after which the duel of a mutant begins no further case
+    seconds: float  # after which no further mutant is judged
     generators: Sequence[str]  # empty: all generators and sources of a campaign
 
 
@@ -136,7 +137,7 @@ class MutationRun:
             with ExitStack() as compiling:
                 for mutant in limited(mutants, len({line.patch for line in lines}), self._wanted.mutants, self.results):
                     result = self._store.results.get(mutant.key)
-                    if result is None:
+                    if result is None or not result.holds(self._wanted.duel_seconds):
                         if time.monotonic() > until:
                             return "time is up"
                         compiler = compiler or compiling.enter_context(trial_compiler(self._sound, self._report))
@@ -144,7 +145,7 @@ class MutationRun:
                         if self._stop():
                             return INTERRUPTED
                         self._store.add(result)
-                        self._say(f"{mutant.file}:{mutant.line}: {result.outcome}")
+                        self._say(f"{mutant.file}:{mutant.line}: {result.outcome}{_time_of(result)}")
                     self.results.append(result)
         except Abandoned:
             return INTERRUPTED
@@ -199,15 +200,18 @@ class MutationRun:
 
     def _duel(self, spec: ArmSpec, control: Control) -> DuelResult:
         """Return the result of the duel. A server that stays down in a second try, too, is a finding."""
+        began = time.monotonic()
+        limit = self._wanted.duel_seconds
         for left in (1, 0):
             cases = case_ids(self._wanted.seed, control.workloads, self._wanted.cases)
             try:
                 with open_arms([self._subject.spec, spec], self._report) as arms:
-                    return duel(arms, cases, frozenset(control.false_alarms), self._stop)
+                    return duel(arms, cases, frozenset(control.false_alarms), limit, self._stop)
             except ServerError as error:
                 self._require_sound_server()
                 if not left:
-                    return DuelResult(0, kill=Kill(SERVER, str(error), "", again=True))
+                    seconds = time.monotonic() - began
+                    return DuelResult(0, 0, Kill(SERVER, str(error), "", again=True), seconds, limit)
         raise AssertionError
 
     def _failed_tests(self, build: Build, control: Control) -> tuple[str, ...]:
@@ -220,3 +224,8 @@ class MutationRun:
         """Start a server without a mutation. Raises ServerError if the machine is the reason for a failure."""
         with Cluster(self._sound, self._subject.spec.name):
             return
+
+
+def _time_of(result: MutantResult) -> str:
+    """Return the seconds of a result's duel, for a message."""
+    return "" if result.duel is None or result.duel.seconds is None else f", duel of {result.duel.seconds:.0f} s"

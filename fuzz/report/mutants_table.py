@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 from rich.table import Table
@@ -12,6 +13,7 @@ from fuzz.mutation.mutants import MutableLine, lines_of
 from fuzz.mutation.result import JUDGED, MutantOutcome, MutantResult
 from fuzz.mutation.store import Control
 from fuzz.report.console import Console
+from fuzz.report.summary import numbered
 
 _HEADINGS: Final = {
     MutantOutcome.INVALID: "invalid",
@@ -21,13 +23,17 @@ _HEADINGS: Final = {
     MutantOutcome.BOTH: "both",
     MutantOutcome.NOBODY: "nobody",
 }
+_KILL_SECONDS: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {  # of the duels with a finding
+    "median kill, s": median,
+    "longest kill, s": max,
+}
 
 
 def print_mutants(console: Console, patches: Sequence[str], results: Sequence[MutantResult]) -> None:
-    """Print a line for each patch, and one for all: the mutants drawn, and those of each outcome."""
+    """Print a line for each patch, and one for all: the mutants drawn, those of each outcome, the seconds of kills."""
     table = Table()
     table.add_column("patch", no_wrap=True)
-    for title in ("mutants", *_HEADINGS.values()):
+    for title in ("mutants", *_HEADINGS.values(), *_KILL_SECONDS):
         table.add_column(title, justify="right", no_wrap=True)
     for patch in patches:
         table.add_row(patch, *_cells([each for each in results if each.mutant.patch == patch]))
@@ -38,7 +44,15 @@ def print_mutants(console: Console, patches: Sequence[str], results: Sequence[Mu
 
 def _cells(results: Sequence[MutantResult]) -> list[str]:
     counted = Counter(each.outcome for each in results)
-    return [str(len(results)), *(str(counted[outcome]) for outcome in _HEADINGS)]
+    seconds = _seconds_of_kills(results)
+    times = (f"{figure_of(seconds):.0f}" if seconds else "" for figure_of in _KILL_SECONDS.values())
+    return [str(len(results)), *(str(counted[outcome]) for outcome in _HEADINGS), *times]
+
+
+def _seconds_of_kills(results: Sequence[MutantResult]) -> list[float]:
+    """Return the seconds of the duels with a finding, except those that an earlier version stored without."""
+    duels = (each.duel for each in results if each.duel is not None and each.duel.kill is not None)
+    return [duel.seconds for duel in duels if duel.seconds is not None]
 
 
 def print_survivors(console: Console, results: Sequence[MutantResult], patch_of: Callable[[str], Path]) -> None:
@@ -77,6 +91,13 @@ def print_failures(console: Console, results: Sequence[MutantResult]) -> None:
             f"pgduel itself failed on {sum(failures)} cases of {len(failures)} mutants, which these cases cannot kill; "
             "--json has the number for each"
         )
+
+
+def print_without_time(console: Console, results: Sequence[MutantResult]) -> None:
+    """Print the number of duels whose seconds are unknown, if any."""
+    unknown = sum(each.duel is not None and each.duel.seconds is None for each in results)
+    if unknown:
+        console.say(f"an earlier version stored the results of {numbered(unknown, 'duel')}, without the seconds")
 
 
 def mutants_json(results: Sequence[MutantResult], lines: Sequence[MutableLine]) -> dict[str, Any]:

@@ -53,6 +53,9 @@ def test_mutants_are_killed_or_equivalent_and_a_second_run_continues(
     assert all("regress/int4" in second["mutants"][number]["failed_tests"] for number in (0, 3))
     assert (pages / f"{FILE}.txt").read_text().count(" + \tPG_RETURN_INT32(") == 2
     assert second["ended"] == "all mutants done"
+    assert second["seconds"] == 120
+    duels = [each["duel"] for each in second["mutants"] if each["duel"] is not None]
+    assert all(0 < each["seconds"] < 600 and each["limit"] == 120 for each in duels)
     assert ended.out.count("int.c:830: ") == 3  # the mutants that the first run lacks
 
 

@@ -1,5 +1,6 @@
 """Tests of the store of mutants: results survive a kill, and one process at a time adds to them."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -29,11 +30,28 @@ def mutant(line: int) -> Mutant:
 RESULTS = {
     MutantOutcome.INVALID: MutantResult(mutant(1), invalid="the source does not compile"),
     MutantOutcome.EQUIVALENT: MutantResult(mutant(2)),
-    MutantOutcome.DUEL: MutantResult(mutant(3), duel=DuelResult(4, 0, KILL)),
+    MutantOutcome.DUEL: MutantResult(mutant(3), duel=DuelResult(4, 0, KILL, 2.5, 120.0)),
     MutantOutcome.TESTS: MutantResult(mutant(4), duel=DuelResult(100), failed_tests=("regress/a",)),
     MutantOutcome.BOTH: MutantResult(mutant(5), duel=DuelResult(4, 0, KILL), failed_tests=("regress/a",)),
     MutantOutcome.NOBODY: MutantResult(mutant(6), duel=DuelResult(100, failures=1)),
 }
+
+
+@pytest.mark.parametrize(
+    ("duel", "limits"),
+    [
+        (None, {1: True}),
+        (DuelResult(4, 0, KILL, 50.0, 120.0), {49: False, 50: True, 121: True}),
+        (DuelResult(4, 0, KILL, 125.0, 120.0), {119: False, 120: True, 130: True}),  # the last case began in time
+        (DuelResult(100, 0, None, 50.0, 120.0), {49: True, 121: True}),  # all cases were judged
+        (DuelResult(40, 0, None, 121.0, 120.0), {119: True, 120: True, 121: False}),
+    ],
+)
+def test_a_result_holds_for_other_limits_with_the_same_outcome(
+    duel: DuelResult | None, limits: dict[int, bool]
+) -> None:
+    result = MutantResult(mutant(1), duel=duel)
+    assert {limit: result.holds(limit) for limit in limits} == limits
 
 
 def test_outcomes() -> None:
@@ -52,6 +70,18 @@ def test_another_run_has_the_results() -> None:
         assert [store.patch(mutant(line).key).exists() for line in (2, 3)] == [False, True]
     with opened(("tree", "2")) as store:
         assert store.results == {}
+
+
+def test_results_of_an_earlier_version_have_no_seconds() -> None:
+    with opened(("tree",)) as store:
+        store.add(RESULTS[MutantOutcome.DUEL])
+        path = store.directory / "mutants.jsonl"
+    line = json.loads(path.read_text())
+    del line["duel"]["seconds"], line["duel"]["limit"]
+    path.write_text(f"{json.dumps(line)}\n")
+    (result,) = MutantStore(path.parent).results.values()
+    assert result.duel == DuelResult(4, 0, KILL)
+    assert result.holds(1)
 
 
 def test_a_line_that_a_kill_left_unfinished_is_cut_off() -> None:

@@ -16,6 +16,7 @@ from fuzz.report.mutants_table import (
     print_mutants,
     print_survivors,
     print_unconfirmed,
+    print_without_time,
 )
 
 PATCHES = ("0001-One.patch", "0002-Two.patch")
@@ -25,10 +26,10 @@ def mutant(patch: int, line: int, after: str) -> Mutant:
     return Mutant(PATCHES[patch], "a.c", line, f"\tline({line});", f"\t{after}", "x ==> y", f"{line} {after}")
 
 
-KILLED = DuelResult(3, 0, Kill("result", "1 row missing", "1/outer_joins/3", again=True))
+KILLED = DuelResult(3, 0, Kill("result", "1 row missing", "1/outer_joins/3", again=True), 12.5, 120.0)
 RESULTS = (
     MutantResult(mutant(0, 1, "line(0);"), duel=KILLED, failed_tests=("regress/a",)),
-    MutantResult(mutant(1, 2, "line(\x1b[31m3);"), duel=DuelResult(100)),
+    MutantResult(mutant(1, 2, "line(\x1b[31m3);"), duel=DuelResult(100, 0, None, 90.0, 120.0)),
     MutantResult(mutant(1, 2, "line(02);")),
 )
 
@@ -41,9 +42,22 @@ def printed(print_it: object, *arguments: object) -> str:
 
 def test_a_patch_has_a_line_with_the_numbers_of_each_outcome() -> None:
     rows = [line.replace("│", " ").split() for line in printed(print_mutants, PATCHES, RESULTS).splitlines()]
-    assert ["0001-One.patch", "1", "0", "0", "0", "0", "1", "0"] in rows
+    assert ["0001-One.patch", "1", "0", "0", "0", "0", "1", "0", "12", "12"] in rows
     assert ["0002-Two.patch", "2", "0", "1", "0", "0", "0", "1"] in rows
-    assert ["all", "3", "0", "1", "0", "0", "1", "1"] in rows
+    assert ["all", "3", "0", "1", "0", "0", "1", "1", "12", "12"] in rows
+
+
+def test_seconds_are_those_of_the_kills_by_the_duel() -> None:
+    kill = KILLED.kill
+    others = [MutantResult(mutant(0, 1, f"line({n});"), duel=DuelResult(1, 0, kill, n, 120.0)) for n in (1.0, 90.0)]
+    earlier = MutantResult(mutant(1, 2, "line(3);"), duel=DuelResult(3, 0, kill))
+    printed_rows = printed(print_mutants, PATCHES, (*RESULTS, *others, earlier)).splitlines()
+    rows = [line.replace("│", " ").split() for line in printed_rows]
+    assert [row[-2:] for row in rows if row and row[0] in ("0001-One.patch", "all")] == [["12", "90"]] * 2
+    assert printed(print_without_time, (*RESULTS, *others, earlier)).splitlines() == [
+        "an earlier version stored the results of 1 duel, without the seconds"
+    ]
+    assert not printed(print_without_time, RESULTS)
 
 
 def test_survivors_have_their_line_and_patch() -> None:
@@ -100,3 +114,4 @@ def test_json_has_counts_and_mutants() -> None:
     ]
     assert data["mutants"][0]["key"] == RESULTS[0].mutant.key
     assert data["mutants"][0]["duel"]["kill"]["case"] == "1/outer_joins/3"
+    assert [each["duel"] and each["duel"]["seconds"] for each in data["mutants"]] == [12.5, 90, None]
