@@ -15,6 +15,7 @@ from fuzz.bench.copying import CopyBench, DefaultAllocatorBench, LoggedTableBenc
 from fuzz.bench.fdw import ANALYZE_METHODS, PERCENTS, ROWS, TARGETS, FdwAnalyzeBench, FdwSamplingBench
 from fuzz.bench.join_order import JoinOrderBench
 from fuzz.bench.oltp import OltpBench
+from fuzz.bench.overestimates import OverestimatedBloomBench, OverestimatedBucketsBench
 from fuzz.bench.own_sql import SqlBench
 from fuzz.bench.planning import RELATIONS, SIZES, QueryABench, QueryBBench
 from fuzz.bench.store_load import WORKERS, FailedLoad, Load, loads, medians
@@ -63,12 +64,52 @@ class FdwTest(StrEnum):
     SAMPLING = "sampling"
 
 
+class JoinTest(StrEnum):
+    """The measurements of `bloom`, and those of `buckets`."""
+
+    MAIL = "mail"
+    OVERESTIMATED = "overestimated"
+
+
 def _listed(bench: type[Bench], axis: str) -> str:
     return ",".join(map(str, bench.axes[axis]))
 
 
 def _grid(bench: Bench, chosen: Mapping[str, Sequence[int]]) -> Chosen:
     return bench, bench.points(chosen)
+
+
+_JoinTests = Annotated[
+    list[JoinTest] | None,
+    typer.Argument(help="The table of the mail, or hash tables with fewer rows than expected. Default: both."),
+]
+_FewRows = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N,N...",
+        help=f"For overestimated: rows of the hash table. Default: {_listed(OverestimatedBucketsBench, 'rows')}.",
+    ),
+]
+_Expected = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N,N...",
+        help=f"For overestimated: expected rows. Default: {_listed(OverestimatedBucketsBench, 'expected')}.",
+    ),
+]
+_Processes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N,N...",
+        help="For overestimated: processes that share a hash table. "
+        f"Default: {_listed(OverestimatedBucketsBench, 'processes')}.",
+    ),
+]
+
+
+def _overestimated(bench: Bench, rows: str | None, expected: str | None, processes: str | None) -> Chosen:
+    chosen = {"rows": rows, "expected": expected, "processes": processes}
+    return _grid(bench, {axis: numbers(text, f"--{axis}") for axis, text in chosen.items()})
 
 
 @benches.command("all")
@@ -162,6 +203,7 @@ def copy(
 @measuring
 def bloom(
     *,
+    test: _JoinTests = None,
     join: Annotated[Join, typer.Option(help="Kind of join; the mail's table has inner joins.")] = Join.INNER,
     work_mem: Annotated[
         str | None, typer.Option(metavar="MB,MB...", help="work_mem at the mail's size. Default: 16,64 and one batch.")
@@ -173,16 +215,24 @@ def bloom(
         typer.Option(min=32, metavar="MB", help="Limit of a server's memory, including its cache of temporary files."),
     ] = None,
     workers: Annotated[int, typer.Option(min=0, help="Parallel workers of each query, which share a hash table.")] = 0,
+    rows: _FewRows = None,
+    expected: _Expected = None,
+    processes: _Processes = None,
 ) -> list[Chosen]:
-    """Join a large table with part of a smaller one, in many batches and in one."""
+    """Join a large table with part of a smaller one, in many batches and in one, and with too high estimates."""
     chosen = {"work_mem": numbers(work_mem, "--work-mem"), "limit": numbers(limit, "--limit")}
-    return [_grid(BloomBench(join, scale, memory, workers), chosen)]
+    made: dict[JoinTest, Chosen] = {
+        JoinTest.MAIL: _grid(BloomBench(join, scale, memory, workers), chosen),
+        JoinTest.OVERESTIMATED: _overestimated(OverestimatedBloomBench(), rows, expected, processes),
+    }
+    return [made[each] for each in dict.fromkeys(test or JoinTest)]
 
 
 @benches.command()
 @measuring
 def buckets(
     *,
+    test: _JoinTests = None,
     size: Annotated[
         str | None,
         typer.Option(
@@ -200,14 +250,21 @@ def buckets(
         ),
     ] = None,
     scale: Annotated[float, typer.Option(min=0.0001, max=1, help="Share of the mail's 50M outer rows.")] = 0.2,
+    rows: _FewRows = None,
+    expected: _Expected = None,
+    processes: _Processes = None,
 ) -> list[Chosen]:
-    """Left join with a hash table in one batch: master's fixed buckets, ours, PostgreSQL's.
+    """Left join with a hash table in one batch: master's fixed buckets, ours, PostgreSQL's. And too high estimates.
 
     Only arms without the patch choose their buckets by N. The mail's ratio at each N is its time with N = 1, divided by
     its time with that N.
     """
     chosen = {"size": numbers(size, "--size"), "ntup": numbers(ntup, "--ntup")}
-    return [_grid(BucketsBench(scale), chosen)]
+    made: dict[JoinTest, Chosen] = {
+        JoinTest.MAIL: _grid(BucketsBench(scale), chosen),
+        JoinTest.OVERESTIMATED: _overestimated(OverestimatedBucketsBench(), rows, expected, processes),
+    }
+    return [made[each] for each in dict.fromkeys(test or JoinTest)]
 
 
 @benches.command()
