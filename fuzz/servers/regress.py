@@ -20,16 +20,28 @@ from fuzz.servers.settings import SUITES
 
 _LINE = re.compile(r"^(?P<verdict>ok|not ok) \d+ +[-+] (?P<test>\S+) +\d+ ms")
 _CONCURRENT = 20  # the largest group of a schedule
+_ISOLATION = "pg_isolation_regress"
+_EXTENSION = re.compile(r"'(--load-extension=\w+)'")
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteResult:
-    """The result of a suite. `diffs` exists only if a test failed. `output` is the driver's output."""
+    """The result of a suite: `directory` has the tests' files until its next run, `output` is the driver's."""
 
     passed: tuple[str, ...]
     failed: tuple[str, ...]
-    diffs: Path
+    directory: Path
     output: str
+
+    @property
+    def diffs(self) -> Path:
+        """Return the file of differences from the expected output, which exists only if a test failed."""
+        return self.directory / "regression.diffs"
+
+    def printed_by(self, test: str) -> str:
+        """Return the output of a test. It is incomplete if the server crashed. Raises OSError."""
+        with server_account().file_access():
+            return (self.directory / "results" / f"{test}.out").read_text(encoding="utf-8", errors="backslashreplace")
 
     @property
     def summary(self) -> str:
@@ -41,30 +53,50 @@ class SuiteResult:
         return f"all {len(self.passed)} passed"
 
 
-def run_regress(build: Build, tests: Sequence[str] = (), counts: Path | None = None) -> SuiteResult:
+def run_regress(
+    build: Build, tests: Sequence[str] = (), counts: Path | None = None, settings: Settings = ()
+) -> SuiteResult:
     """Run src/test/regress: some tests, or the parallel schedule (about a minute). Raises ServerError.
 
-    A build in flavor `coverage` adds its counts to the directory `counts` of the account of servers.
+    A build in flavor `coverage` adds its counts to the directory `counts` of the account of servers. `settings` are
+    lines of the server's configuration.
     """
     chosen = list(tests) or ["--schedule={source}/parallel_schedule", f"--max-concurrent-tests={_CONCURRENT}"]
-    return _run(build, "src/test/regress", "pg_regress", chosen, counts)
+    return _run(build, "src/test/regress", "pg_regress", chosen, counts, settings)
 
 
-def run_isolation(build: Build, tests: Sequence[str] = (), counts: Path | None = None) -> SuiteResult:
-    """Run src/test/isolation: some tests, or its schedule (some minutes). `counts` as in `run_regress`.
+def run_isolation(
+    build: Build, tests: Sequence[str] = (), counts: Path | None = None, settings: Settings = ()
+) -> SuiteResult:
+    """Run src/test/isolation: some tests, or its schedule (some minutes). Others as in `run_regress`.
 
     Raises ServerError.
     """
     chosen = list(tests) or ["--schedule={source}/isolation_schedule"]
-    return _run(build, "src/test/isolation", "pg_isolation_regress", chosen, counts)
+    return _run(build, "src/test/isolation", _ISOLATION, chosen, counts, settings)
 
 
-def run_module(build: Build, path: str, counts: Path | None = None) -> SuiteResult:
+def run_module(build: Build, path: str, counts: Path | None = None, settings: Settings = ()) -> SuiteResult:
     """Run the SQL tests of a directory such as contrib/postgres_fdw or src/test/modules/NAME.
 
-    `counts` as in `run_regress`. Raises ServerError.
+    `counts` and `settings` as in `run_regress`. Raises ServerError.
     """
-    return _run(build, path, "pg_regress", _tests_of_module(build, path), counts)
+    return _run(build, path, "pg_regress", _tests_of_module(build, path), counts, settings)
+
+
+def run_specs_of_module(build: Build, path: str, settings: Settings = ()) -> SuiteResult | None:
+    """Run the isolation specs of a module's directory, or return None if it has none.
+
+    `settings` as in `run_regress`. Raises ServerError.
+    """
+    files = git.output(
+        "--git-dir", git.repository(), "ls-tree", "--name-only", build.tree, f"{path}/specs/",
+        failing=f"{build.tree[:12]} cannot be listed",
+    )  # fmt: skip
+    specs = [Path(line).stem for line in files.decode().splitlines() if line.endswith(".spec")]
+    suite = (git.show(build.tree, f"{path}/meson.build") or "").partition("'isolation':")[2]
+    extensions = _EXTENSION.findall(suite)  # the specs need them, and none creates them
+    return _run(build, path, _ISOLATION, [*extensions, *specs], settings=settings) if specs else None
 
 
 def _tests_of_module(build: Build, path: str) -> list[str]:
@@ -111,10 +143,7 @@ def run_script(build: Build, name: str, script: str, settings: Settings = ()) ->
     (top / "expected").mkdir()
     (top / "sql" / f"{name}.sql").write_text(script, encoding="utf-8")
     (top / "expected" / f"{name}.out").touch()
-    printed = _drive(build, "pg_regress", top, output, [name], settings)
-    _result(printed, output / "regression.diffs")
-    with server_account().file_access():
-        return (output / "results" / f"{name}.out").read_text(encoding="utf-8", errors="backslashreplace")
+    return _result(_drive(build, "pg_regress", top, output, [name], settings), output).printed_by(name)
 
 
 def discard_results(build: Build) -> None:
@@ -126,13 +155,19 @@ def discard_results(build: Build) -> None:
             path.unlink()
 
 
-def _run(build: Build, path: str, driver: str, chosen: Sequence[str], counts: Path | None = None) -> SuiteResult:
+def _run(
+    build: Build,
+    path: str,
+    driver: str,
+    chosen: Sequence[str],
+    counts: Path | None = None,
+    settings: Settings = (),
+) -> SuiteResult:
     name = Path(path).name
     with FileLock(f"{_top(build, name)}.lock"):  # another process may test the same build
         top, output = _directories(build, name)
         git.extract(build.tree, top, path)
-        printed = _drive(build, driver, top / path, output, chosen, counts=counts)
-        return _result(printed, output / "regression.diffs")
+        return _result(_drive(build, driver, top / path, output, chosen, settings, counts), output)
 
 
 def _top(build: Build, name: str) -> Path:
@@ -186,11 +221,11 @@ def _driver(build: Build, name: str) -> Path:
     return found[0]
 
 
-def _result(output: str, diffs: Path) -> SuiteResult:
+def _result(output: str, directory: Path) -> SuiteResult:
     verdicts = [found for line in output.splitlines() if (found := _LINE.match(line))]
     if not verdicts:
         raise ServerError(f"no test ran: {last_line(output, 'no output')}")
     passed, failed = (
         tuple(found["test"] for found in verdicts if found["verdict"] == verdict) for verdict in ("ok", "not ok")
     )
-    return SuiteResult(passed, failed, diffs, output)
+    return SuiteResult(passed, failed, directory, output)
