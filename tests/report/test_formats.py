@@ -4,18 +4,20 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from fuzz.campaign.catalog import opened
+from fuzz.campaign.edges import Reached, ReachedEdges
 from fuzz.errors import PgduelError
 from fuzz.report.campaign_report import CampaignReport, report_of
 from fuzz.report.formats import html
 from fuzz.report.formats.format import all_formats
 from fuzz.report.formats.markdown import code, fenced
 from tests.campaign.old_store import BUG, old_campaign
-from tests.report.hostile import BUGS, MARKUP, PATCH, hostile_campaign
+from tests.report.hostile import BENCH, BUGS, MARKUP, PATCH, hostile_campaign
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
 
@@ -28,6 +30,14 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> CampaignReport:
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> CampaignReport:
     return report_of(old_campaign(tmp_path_factory.mktemp("campaigns")))
+
+
+def of_kinds(text: str) -> dict[str, list[dict[str, Any]]]:
+    """Return kind -> objects of JSON Lines."""
+    lines: dict[str, list[dict[str, Any]]] = {}
+    for line in text.splitlines():
+        lines.setdefault(json.loads(line)["kind"], []).append(json.loads(line))
+    return lines
 
 
 @pytest.mark.parametrize("name", all_formats())
@@ -82,6 +92,45 @@ def test_sarif_has_a_result_for_each_bug(hostile: CampaignReport) -> None:
     assert (first["level"], last["level"]) == ("error", "note")
     assert last["suppressions"][0]["kind"] == "external"
     assert run["invocations"][0]["executionSuccessful"] is True
+
+
+def test_json_lines_have_the_figures_of_the_report(hostile: CampaignReport) -> None:
+    lines = of_kinds(all_formats()["jsonl"].text(replace(hostile, benches=(BENCH,))))
+    kinds = ("headline", "arm", "remark", "bug", "doubt", "oracle", "workload", "branch", "path", "sample", "ratio")
+    assert tuple(lines) == kinds
+    assert all(len({tuple(each) for each in alike}) == 1 for alike in lines.values())
+    (headline,) = lines["headline"]
+    assert (headline["headline"], headline["trusted"], headline["known_faults"]) == (hostile.headline, True, 1)
+    assert (
+        headline["statements_judged"] == hostile.counters.statements_judged == lines["sample"][-1]["statements_judged"]
+    )
+    assert [(each["bug"], each["cases"]) for each in lines["bug"]] == [(bug.key, bug.cases) for bug in hostile.bugs]
+    first = lines["bug"][0]
+    assert (first["status"], first["patches_to_blame"], first["over_runs"]) == ("confirmed", [PATCH], None)
+    assert first["expected"]["plan"] == ["Sort", "  Append", "    Seq Scan"]
+    assert lines["doubt"][0]["stored_doubts"] == list(hostile.doubts[0].stored)
+    assert (lines["sample"][0]["at_utc"], lines["sample"][0]["memory_bytes"]) == ("2023-11-14T22:13:20Z", 10**9)
+    assert {(each["join"], each["branch"]): each["statements"] for each in lines["branch"]} == {
+        ("inner", "discarded"): 0,
+        ("inner", "late"): 3,
+        ("left", "late"): 0,
+        (None, "bloom.extra"): 0,
+    }
+    assert [each["interval"] for each in lines["ratio"]] == [[1.1, 1.3], [0.9, 1.1]]
+
+
+def test_json_lines_have_problems_and_edges(hostile: CampaignReport) -> None:
+    planted = {"planted": 0, "caught": 0, "retried": 0}
+    edges = ReachedEdges(Reached(30, 90), Reached(2, 5), {"a.c": Reached(1, 3)})
+    report = replace(hostile, edges=edges, summary=replace(hostile.summary, canaries=planted))
+    lines = of_kinds(all_formats()["jsonl"].text(report))
+    assert [each["problem"] for each in lines["problem"]] == list(report.problems)
+    assert lines["headline"][0]["trusted"] is False
+    assert [(each["place"], each["file"], each["edges_reached"], each["edges_counted"]) for each in lines["edges"]] == [
+        ("server", None, 30, 90),
+        ("changed functions", None, 2, 5),
+        ("file", "a.c", 1, 3),
+    ]
 
 
 def test_markdown_has_bugs_blame_and_reproducers(old: CampaignReport) -> None:

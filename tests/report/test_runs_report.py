@@ -118,6 +118,14 @@ def test_other_formats_have_the_history(report: CampaignReport) -> None:
     assert (suite.get("failures"), suite.get("skipped")) == (str(BUGS - 2), "1")
     results = json.loads(all_formats()["sarif"].text(report))["runs"][0]["results"]
     assert [each["baselineState"] for each in results[-3:]] == ["unchanged", "absent", "unchanged"]
+    lines = [json.loads(line) for line in all_formats()["jsonl"].text(report).splitlines()]
+    runs = [(each["campaign"], each["new_bugs"]) for each in lines if each["kind"] == "run"]
+    assert runs == [("3", BUGS), ("5", 0)]
+    (fixed,) = (each for each in lines if each["kind"] == "bug" and each["status"] == "fixed")
+    assert [(each["revision"], each["status"]) for each in fixed["over_runs"]["revisions"]] == [
+        ("abc", "new"),
+        ("ghi", "fixed"),
+    ]
 
 
 def test_a_later_report_has_new_runs_and_resumed_ones(campaigns: Path) -> None:
