@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from fuzz.campaign.plan import Plan
 from fuzz.triage.findings import StoredFinding, bug_key
@@ -62,6 +62,11 @@ class OnRevision:
     status: BugStatus
     of_base: bool  # whether a replay showed it on all arms
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the data for `--json`."""
+        runs = {"first": self.first, "last": self.last}
+        return {"revision": self.revision, "status": self.status, "in_base": self.of_base} | runs
+
 
 @dataclass(frozen=True, slots=True)
 class BugHistory:
@@ -77,6 +82,24 @@ class BugHistory:
     finding: StoredFinding  # of the first run that reduced it, else of the first run
     findings: tuple[StoredFinding, ...]  # one of each fingerprint, `finding` first, with the cases of all runs
     revisions: tuple[OnRevision, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the data for `--json` and notifications."""
+        found = self.finding
+        return {
+            "bug": self.key,
+            "status": self.status,
+            "in_base": self.of_base,
+            "revisions": [each.to_json() for each in self.revisions],
+            "first": self.first,
+            "last": self.last,
+            "cases": self.cases,
+            "finding": f"{self.run}/{found.finding.fingerprint}",
+            "oracle": found.finding.oracle,
+            "summary": found.finding.summary,
+            "blame": str(found.blame or ""),
+            "reproducer": None if found.reproducer is None else str(found.reproducer),
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ class Plan:
     even: bool = False  # whether a run without options ignores which functions the patches change
     files: tuple[UserFile, ...] = ()  # the user's generators and oracles
     disk: float | None = None  # GB of all runs of a continuous campaign; None: the default
+    notify: tuple[str, ...] = ()  # command that is called with the events of a continuous campaign
     engine: EngineName = EngineName.SEEDED
     reductions: int = REDUCTIONS  # limit of reduced findings
     discoveries: Discoveries = field(default_factory=Discoveries)  # of all earlier runs of a continuous campaign

@@ -14,7 +14,7 @@ import typer
 from rich.table import Table
 
 from fuzz import store_url, workdir
-from fuzz.campaign.bug_history import BugHistory, CampaignRun, OnRevision, history
+from fuzz.campaign.bug_history import BugHistory, CampaignRun, history
 from fuzz.campaign.catalog import require_store
 from fuzz.campaign.continuous import (
     RUN_MINUTES,
@@ -33,6 +33,7 @@ from fuzz.campaign.continuous import (
 from fuzz.campaign.dask_pool import HTTP_ADDRESS, TCP_TIMEOUT, connected
 from fuzz.campaign.database import home
 from fuzz.campaign.disk import DISK, GB, size_of_builds
+from fuzz.campaign.notification import command_of
 from fuzz.campaign.pool import processors
 from fuzz.campaign.postgresql import has_password
 from fuzz.campaign.usage import size_of
@@ -105,6 +106,15 @@ def start(
             show_default=False,
         ),
     ] = None,
+    notify: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="Command that gets a line of JSON on stdin when a bug is new, fixed or back again, and when a run "
+            "ends with an error. The campaign keeps it; '' ends it.",
+            show_default=False,
+        ),
+    ] = None,
     generator: options.GeneratorOption = None,
     oracle: options.OracleOption = None,
     sql: options.Sql = None,
@@ -128,6 +138,7 @@ def start(
     accept. Exit status 1 if a run showed a bug that is new, or back again.
     """
     arms = ArmOptions.given(base, series, repo, commits, arm, flavor, manifest, setting)
+    called = None if notify is None else command_of(notify)
     with claimed(require_name(name)):
         given_options = any((generator, oracle, sql, known, arms != ArmOptions(), engine != EngineName.SEEDED))
         new_options = given_options or name not in names()
@@ -139,7 +150,9 @@ def start(
             plan = new_plan(arms, given, generators=generator, oracles=oracle, known=known, engine=engine)
         else:
             plan = former
-        keep_plan(replace(plan, name=name, disk=disk if former is None else disk or former.disk))
+        if former is not None:
+            disk, called = disk or former.disk, former.notify if called is None else called
+        keep_plan(replace(plan, name=name, disk=disk, notify=called or ()))
         plan = kept_plan(name)
         for line in load_recorded(plan.files):
             say(line)
@@ -299,11 +312,6 @@ def _status(bug: BugHistory) -> str:
     return f"{bug.status}, in the base" if bug.of_base else bug.status
 
 
-def _revision_json(each: OnRevision) -> dict[str, Any]:
-    runs = {"first": each.first, "last": each.last}
-    return {"revision": each.revision, "status": each.status, "in_base": each.of_base} | runs
-
-
 def _json(name: str, runs: Sequence[CampaignRun], bugs: Sequence[BugHistory], process: int | None) -> dict[str, Any]:
     return {
         "campaign": name,
@@ -323,20 +331,5 @@ def _json(name: str, runs: Sequence[CampaignRun], bugs: Sequence[BugHistory], pr
             for run in runs
         ],
         "discoveries": discoveries_of(runs).to_json(),
-        "bugs": [
-            {
-                "bug": bug.key,
-                "status": bug.status,
-                "in_base": bug.of_base,
-                "revisions": [_revision_json(each) for each in bug.revisions],
-                "first": bug.first,
-                "last": bug.last,
-                "cases": bug.cases,
-                "oracle": bug.finding.finding.oracle,
-                "summary": bug.finding.finding.summary,
-                "blame": str(bug.finding.blame or ""),
-                "reproducer": None if bug.finding.reproducer is None else str(bug.finding.reproducer),
-            }
-            for bug in bugs
-        ],
+        "bugs": [bug.to_json() for bug in bugs],
     }

@@ -9,6 +9,7 @@ from fuzz.campaign.bug_history import BugStatus, CampaignRun, history, to_replay
 from fuzz.campaign.continuous import discoveries_of, next_plan, runs_of
 from fuzz.campaign.database import outlasted
 from fuzz.campaign.disk import DISK, make_room, note_build
+from fuzz.campaign.notification import notified_of_errors, notify_of_bugs
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import processors
 from fuzz.campaign.stop import INTERRUPTED
@@ -33,10 +34,18 @@ def run_continuous(
 
     Return the exit status: 1 if a run showed a bug that is new, or back again. Raises PgduelError.
     """
+    with notified_of_errors(plan, say):
+        return _run_continuous(plan, minutes, run_minutes, dask, new_options=new_options)
+
+
+def _run_continuous(
+    plan: Plan, minutes: float | None, run_minutes: float, dask: str | None, *, new_options: bool
+) -> int:
     left = inf if minutes is None else minutes
     codes, builds = {0}, Builds()
     while left > 0:
         runs = outlasted(partial(runs_of, plan.name), say)
+        notify_of_bugs(plan, runs, say)
         arms, builds = _present_arms(plan, () if new_options and not builds else runs)
         _make_room(plan, builds)
         found = outlasted(partial(discoveries_of, runs), say)
@@ -50,6 +59,7 @@ def run_continuous(
         left -= summary.counters.seconds / 60
         if summary.why == INTERRUPTED:
             break
+    notify_of_bugs(plan, outlasted(partial(runs_of, plan.name), say), say)
     _make_room(plan, builds)
     return 1 if 1 in codes else max(codes)
 

@@ -1,5 +1,6 @@
 """Tests of campaigns with a name: they run until stopped, and go on."""
 
+import json
 import shutil
 import subprocess
 import time
@@ -47,6 +48,16 @@ def test_a_stopped_campaign_goes_on_with_the_next_seed(pgduel: Command, tmp_path
         (tmp_path / "pgduel-nightly.service").write_text(unit.out)
         verified = subprocess.run(["systemd-analyze", "verify", tmp_path / "pgduel-nightly.service"])
         assert verified.returncode == 0
+
+
+def test_an_error_is_told_to_the_command_of_the_campaign(pgduel: Command, tmp_path: Path) -> None:
+    arms = ("--arm", "a=upstream", "--arm", f"b={tmp_path / 'absent.patch'}")
+    for number, options in enumerate(((*arms, "--notify", f"tee -a {tmp_path / 'events'}"), ()), 1):
+        ended = pgduel("campaign", "start", "nightly", *options)
+        assert (ended.status, ended.err.count("\n")) == (2, 1), ended.out + ended.err
+        events = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
+        assert [(each["event"], each["campaign"]) for each in events] == [("error", "nightly")] * number
+        assert events[-1]["error"] in ended.err
 
 
 def test_an_unknown_campaign_is_refused_in_one_line(pgduel: Command) -> None:

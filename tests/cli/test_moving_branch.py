@@ -1,5 +1,6 @@
 """Tests of a continuous campaign that follows a branch: bugs come, are fixed, come back, and move to the base."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -107,7 +108,8 @@ def test_a_bug_is_followed_over_a_branch(pgduel: Command, base: Base, tmp_path: 
     with open_to_all() as directory:  # builds of it are compiled by the account of servers
         checkout = Checkout(directory, base)
         bringing = checkout.change("bring", SOUND, BUGGED)
-        options = ("--repo", directory, "--range", "master..topic", "--sql", script)
+        events = tmp_path / "events"
+        options = ("--repo", directory, "--range", "master..topic", "--sql", script, "--notify", f"tee -a {events}")
         ended = pgduel("campaign", "start", "nightly", "--minutes", "0.5", "--disk", "10", *options)
         assert ended.status == 1, ended.out + ended.err
         assert _bug(pgduel, tmp_path) == ("new", False, [(bringing, "new", False)])
@@ -139,6 +141,8 @@ def test_a_bug_is_followed_over_a_branch(pgduel: Command, base: Base, tmp_path: 
         _run(pgduel, 0)
         revisions.append((rebased, "still there", True))
         assert _bug(pgduel, tmp_path) == ("still there", True, revisions)
+        told = [json.loads(line)["event"] for line in events.read_text().splitlines()]
+        assert told == ["new", "fixed", "back again"]
 
 
 @dataclass(frozen=True, slots=True)
