@@ -41,7 +41,7 @@ from fuzz.campaign.user_files import load_recorded
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_files, write_json
 from fuzz.cli.fuzz import new_plan
-from fuzz.cli.report import Formats, chosen_formats
+from fuzz.cli.report import Benches, Formats, chosen_formats, read_benches
 from fuzz.cli.run_continuous import run_continuous
 from fuzz.engines.engine import EngineName
 from fuzz.errors import CaseError
@@ -195,6 +195,7 @@ def stop_(name: Name) -> None:
 def report(
     name: Name,
     formats: Formats = None,
+    bench: Benches = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -208,7 +209,7 @@ def report(
     chosen = chosen_formats(formats)
     if output is not None and len(chosen) > 1:
         raise CaseError("--output is one file, but --as names several formats; give one --as, or no --output")
-    found = RunsReport(name).present()
+    found = replace(RunsReport(name).present(), benches=tuple(read_benches(bench)))
     if output is not None:
         write_files(output.parent, {output.name: chosen[0].text(found)})
     elif len(chosen) == 1 and chosen[0].printed:

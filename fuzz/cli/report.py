@@ -10,7 +10,7 @@ import typer
 from fuzz.campaign.catalog import campaign_named
 from fuzz.cli.app import app, write_files
 from fuzz.output import write_exactly
-from fuzz.report.bench_result import read_bench
+from fuzz.report.bench_result import BenchResult, read_bench
 from fuzz.report.campaign_report import report_of
 from fuzz.report.formats.format import Format, all_formats
 
@@ -21,20 +21,22 @@ Formats = Annotated[
     list[FormatName] | None,
     typer.Option("--as", help="Format of the report (repeat the option). Default: html.", show_default=False),
 ]
+Benches = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--bench",
+        metavar="FILE",
+        help="Result of pgduel bench --json FILE, as a section of the page (repeat the option).",
+        show_default=False,
+    ),
+]
 
 
 @app.command()
 def report(
     campaign: Annotated[str, typer.Argument(help="Number of the campaign, or 'last'.")] = "last",
     formats: Formats = None,
-    bench: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Result of pgduel bench --json FILE, as a section of the page (repeat the option).",
-            show_default=False,
-        ),
-    ] = None,
+    bench: Benches = None,
     into: Annotated[
         Path | None,
         typer.Option(
@@ -51,12 +53,17 @@ def report(
     """
     directory = campaign_named(campaign)
     chosen = chosen_formats(formats)
-    found = report_of(directory, [result for file in bench or () for result in read_bench(file)])
+    found = report_of(directory, read_benches(bench))
     files = {f"pgduel-{found.name}.{each.suffix}": each.text(found) for each in chosen}
     if into is None and len(chosen) == 1 and chosen[0].printed:
         write_exactly(*files.values())
     else:
         write_files(into or directory, files)
+
+
+def read_benches(files: Sequence[Path] | None) -> list[BenchResult]:
+    """Return the results in the files of the option. Raises CaseError."""
+    return [result for file in files or () for result in read_bench(file)]
 
 
 def chosen_formats(names: Sequence[FormatName] | None) -> list[Format]:

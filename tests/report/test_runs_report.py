@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 from sqlalchemy import delete, text, update
 
+from fuzz import documents
 from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.continuous import discoveries_of, keep_plan, runs_of
 from fuzz.campaign.direction.discoveries import Discoveries
@@ -27,7 +28,7 @@ from fuzz.report.runs_report import RunsReport
 from fuzz.triage.replays import ReplayResult
 from tests.cli.command import Command
 from tests.cli.preloaded import PreloadedCommand
-from tests.report.hostile import BUGS, MARKUP, hostile_campaign
+from tests.report.hostile import BENCH, BUGS, MARKUP, hostile_campaign
 
 
 @pytest.fixture
@@ -171,6 +172,17 @@ def test_the_command_prints_or_writes_the_report(campaigns: Path, tmp_path: Path
     refused = pgduel("campaign", "report", "nightly", "--as", "sarif", "--as", "junit", "--output", tmp_path / "x")
     assert (refused.status, refused.err.count("\n")) == (2, 1)
     assert "--output is one file" in refused.err
+
+
+def test_the_command_adds_the_results_of_benches(campaigns: Path, tmp_path: Path) -> None:
+    pgduel = PreloadedCommand(campaigns)
+    (tmp_path / "bench.json").write_text(documents.dumps(BENCH))
+    page = tmp_path / "nightly.html"
+    assert pgduel("campaign", "report", "nightly", "--bench", tmp_path / "bench.json", "--output", page).status == 0
+    assert '<h2 id="benchmarks">Benchmarks</h2>' in page.read_text()
+    refused = pgduel("campaign", "report", "nightly", "--bench", "/absent.json")
+    assert (refused.status, refused.err.count("\n")) == (2, 1)
+    assert "give --bench a file of pgduel bench --json" in refused.err
 
 
 @pytest.fixture
