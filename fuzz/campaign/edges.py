@@ -5,7 +5,7 @@ The campaign's directory has the map of reached edges, and their places.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -125,13 +125,57 @@ def number_of_edges(directory: Path) -> int:
 
 def reached_edges(directory: Path) -> ReachedEdges | None:
     """Return the edges that a campaign reached, or None if its builds count none."""
-    places, seen = kept_places(directory), read_map(directory)
+    return _reached_at(kept_places(directory), read_map(directory))
+
+
+def _reached_at(places: EdgePlaces | None, seen: Counts | None) -> ReachedEdges | None:
     if places is None or seen is None or len(seen) != len(places.file_of):
         return None
     file_of = np.array(places.file_of)
     counted, reached = (np.bincount(files, minlength=len(places.files)) for files in (file_of, file_of[seen != 0]))
     files = {file: Reached(int(reached[number]), int(counted[number])) for number, file in enumerate(places.files)}
     return ReachedEdges(_reached(seen), _reached(seen[list(places.changed)]), files)
+
+
+@dataclass(frozen=True, slots=True)
+class _Union:
+    """The edges that runs reached together, a bit for each, and the directory of the last run."""
+
+    bits: Counts
+    counted: int
+    directory: Path
+
+
+@dataclass(frozen=True, slots=True)
+class EdgesOfRuns:
+    """The edges that runs on equal builds (arm → key) reached together. Edges of other builds are others."""
+
+    _unions: dict[tuple[tuple[str, str], ...], _Union] = field(default_factory=dict)
+
+    def add(self, builds: Mapping[str, str], directory: Path) -> int:
+        """Add a run. Return the number of edges that all runs on its builds reached so far.
+
+        A run without a map adds none: another machine or --disk has it no more, or its builds count no edges.
+        """
+        key, seen = _key(builds), read_map(directory)
+        before = self._unions.get(key)
+        if seen is not None:
+            bits = np.packbits(seen != 0)
+            alike = before is not None and before.counted == len(seen)
+            before = _Union(bits | before.bits if before and alike else bits, len(seen), directory)
+            self._unions[key] = before
+        return 0 if before is None else int(np.count_nonzero(np.unpackbits(before.bits)))
+
+    def of(self, builds: Mapping[str, str]) -> ReachedEdges | None:
+        """Return the edges that all runs on these builds reached, or None if there are none."""
+        union = self._unions.get(_key(builds))
+        if union is None:
+            return None
+        return _reached_at(kept_places(union.directory), np.unpackbits(union.bits, count=union.counted))
+
+
+def _key(builds: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(builds.items()))
 
 
 def _reached(seen: Counts) -> Reached:

@@ -7,8 +7,9 @@ from math import inf
 
 from fuzz.campaign.bug_history import BugStatus, CampaignRun, history, to_replay
 from fuzz.campaign.continuous import discoveries_of, next_plan, runs_of
-from fuzz.campaign.database import outlasted
+from fuzz.campaign.database import home, outlasted
 from fuzz.campaign.disk import DISK, make_room, note_build
+from fuzz.campaign.edges import reached_edges
 from fuzz.campaign.notification import notified_of_errors, notify_of_bugs
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import processors
@@ -55,6 +56,8 @@ def _run_continuous(
         if summary.missed:
             raise CanaryMissed(summary.missed)
         print_summary(console, summary)
+        if edges := reached_edges(home() / summary.campaign):
+            say(str(edges))
         codes |= {summary.exit_code, _code_of(outlasted(partial(runs_of, plan.name), say))}
         left -= summary.counters.seconds / 60
         if summary.why == INTERRUPTED:

@@ -11,6 +11,7 @@ from fuzz.campaign.bug_history import BugHistory, BugStatus, CampaignRun, histor
 from fuzz.campaign.continuous import directory_of, kept_plan, runs_of
 from fuzz.campaign.counters import Counters, ProgressPoint, failed_checks, sample_of
 from fuzz.campaign.database import home
+from fuzz.campaign.edges import EdgesOfRuns
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.reach import feature_reach
 from fuzz.campaign.usage import size_of
@@ -47,6 +48,7 @@ class _Sums:
     doubts: list[tuple[str, Doubts]] = field(default_factory=list)  # with their campaigns
     samples: list[ProgressPoint] = field(default_factory=list)  # of the beginning, and of the end of each run
     runs: list[ReportedRun] = field(default_factory=list)
+    edges: EdgesOfRuns = field(default_factory=EdgesOfRuns)
 
     def add(self, run: CampaignRun) -> CampaignReport:
         """Add the next run, and return its own report. Raises StoreError, CaseError."""
@@ -58,8 +60,9 @@ class _Sums:
         self.canaries.update(part.summary.canaries)
         self.fingerprints |= {each.finding.fingerprint for each in part.summary.findings}
         self.doubts += [(part.name, each) for each in part.doubts]
+        edges = self.edges.add(run.builds, directory_of(run))
         if last := next(reversed((*self.samples, *part.samples)), None):
-            self.samples.append(sample_of(self.counters, len(self.fingerprints), last.at, last.usage))
+            self.samples.append(sample_of(self.counters, len(self.fingerprints), last.at, last.usage, edges=edges))
         self.runs.append(_reported(run, part))
         return part
 
@@ -125,6 +128,7 @@ def _report(plan: Plan, runs: Sequence[CampaignRun], sums: _Sums, last: Campaign
         reach=reach_besides(sums.counters, [each.feature.name for each in features]),
         samples=tuple(sums.samples),
         of_cases=True,
+        edges=sums.edges.of(runs[-1].builds),
         runs=tuple(replace(run, new_bugs=new[run.number]) for run in sums.runs),
     )
 

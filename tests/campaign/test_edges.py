@@ -6,6 +6,8 @@ from pathlib import Path
 from fuzz import documents
 from fuzz.campaign.edges import (
     EdgePlaces,
+    EdgesOfRuns,
+    Reached,
     edges_of_one_case,
     kept_places,
     marks_of,
@@ -73,3 +75,25 @@ def test_a_campaign_whose_builds_count_nothing_has_no_edges(tmp_path: Path) -> N
     assert reached_edges(tmp_path) is None
     assert number_of_edges(tmp_path) == 0
     assert not edges_of_one_case(tmp_path, ("few_rows",))
+
+
+def test_edges_of_runs_on_equal_builds_are_combined(tmp_path: Path) -> None:
+    old, new = {"a": "0", "b": "1"}, {"a": "0", "b": "2"}
+    directories = [tmp_path / str(number) for number in range(6)]
+    maps = ([1, 0, 0, 2, 0, 0], [SEVERAL, 0, 0, 0, 0, 3], [0, 1, 0, 0, 0, 0], None, [0, 0, 0, 0, 4, 0], None)
+    for directory, marks in zip(directories, maps, strict=True):
+        directory.mkdir()
+        if marks is not None:
+            (directory / "edge-places.json").write_text(documents.dumps(PLACES))
+            (directory / "edges").write_bytes(bytes(marks))
+    edges = EdgesOfRuns()
+    assert (edges.add(old, directories[5]), edges.of(old)) == (0, None)
+    assert [edges.add(old, directory) for directory in directories[:2]] == [2, 3]
+    assert edges.add(new, directories[2]) == 1
+    assert [edges.add(old, directory) for directory in directories[3:5]] == [3, 4]
+    assert str(edges.of(old)) == "edges reached: 4 of 6; in functions that the patches change, 1 of 3"
+    assert str(edges.of(new)) == "edges reached: 1 of 6; in functions that the patches change, 1 of 3"
+    assert edges.of({"a": "0"}) is None
+    combined = edges.of(old)
+    assert combined is not None
+    assert combined.files == {"": Reached(1, 1), HASH: Reached(1, 3), JOIN: Reached(2, 2)}

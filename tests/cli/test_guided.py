@@ -61,3 +61,16 @@ def test_an_injected_bug_is_found_and_replayed_by_its_input(pgduel: Command, tmp
         path.unlink()
     again = pgduel("replay", found["case"], *arms)
     assert f"finding {found['fingerprint']}" in again.out
+
+
+def test_runs_print_their_edges_and_the_report_combines_them(pgduel: Command) -> None:
+    options = ("--arm", "only=upstream", "--flavor", "guided", "--generator", "set_operations")
+    reached = []
+    for given in (options, ()):
+        ended = pgduel("campaign", "start", "nightly", "--minutes", "0.2", *given)
+        assert ended.status in (0, 2), ended.out + ended.err  # a few cases may prove too little
+        (line,) = re.findall(r"^edges reached: (\d+) of \d+$", ended.out, re.MULTILINE)
+        reached.append(int(line))
+    report = pgduel("campaign", "report", "nightly", "--as", "markdown").out
+    (together,) = re.findall(r"^Edges reached: (\d+) of \d+\.$", report, re.MULTILINE)
+    assert max(reached) <= int(together) <= sum(reached)

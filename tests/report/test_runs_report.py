@@ -19,6 +19,7 @@ from fuzz import documents
 from fuzz.campaign.catalog import new_campaign, opened
 from fuzz.campaign.continuous import discoveries_of, keep_plan, runs_of
 from fuzz.campaign.direction.discoveries import Discoveries
+from fuzz.campaign.edges import EdgePlaces, Reached, ReachedEdges
 from fuzz.campaign.schema import CAMPAIGN, FINDING, OCCURRENCE
 from fuzz.errors import CaseError, PgduelError
 from fuzz.report.campaign_report import CampaignReport, report_of
@@ -73,6 +74,20 @@ def test_samples_add_up(report: CampaignReport, campaigns: Path) -> None:
     assert [sample.shapes for sample in report.samples] == [0, one.shapes, one.shapes]
     assert [sample.findings for sample in report.samples] == [0, BUGS, BUGS]
     assert [sample.usage for sample in report.samples] == [first.usage, one.usage, one.usage]
+
+
+def test_edges_are_those_of_all_runs_on_the_last_builds(campaigns: Path) -> None:
+    hostile_campaign(campaigns / "7", "nightly")
+    places = EdgePlaces.of([(("a.c", "f"),), (("a.c", "g"),), (("b.c", "h"),)], {("a.c", "g")})
+    for number, marks in {"3": [1, 0, 0], "5": [1, 1, 0], "7": [0, 0, 2]}.items():
+        (campaigns / number / "edge-places.json").write_text(documents.dumps(places))
+        (campaigns / number / "edges").write_bytes(bytes(marks))
+    report = RunsReport("nightly").present()
+    expected = ReachedEdges(Reached(2, 3), Reached(0, 1), {"a.c": Reached(1, 2), "b.c": Reached(1, 1)})
+    assert report.edges == expected
+    assert [sample.edges for sample in report.samples] == [0, 1, 2, 2]
+    assert "\nEdges reached: 2 of 3; in functions" in all_formats()["markdown"].text(report)
+    assert 'data-plot="Edges reached"' in all_formats()["html"].text(report)
 
 
 def test_discoveries_are_those_of_the_last_run_and_of_its_plan(campaigns: Path) -> None:
