@@ -41,6 +41,7 @@ class CampaignRun:
     builds: Mapping[str, str]  # arm → key
     replays: tuple[ReplayResult, ...] = ()
     series: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # arm → names of its patches
+    database_size: int = 0  # bytes on disk of its tables in a shared database
 
     @property
     def revision(self) -> str:

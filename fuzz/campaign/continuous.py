@@ -90,6 +90,7 @@ def _runs_in(directory: Path, name: str) -> Iterator[CampaignRun]:
                 builds={arm: facts["build"] for arm, facts in arms.items()},
                 replays=store.replays(),
                 series={arm: tuple(facts["series"]) for arm, facts in arms.items()},
+                database_size=store.database_size,
             )
 
 

@@ -56,6 +56,9 @@ class Database(Protocol):
     def vacuum(self, *tables: Table) -> None:
         """Return the space of deleted rows of these tables to the disk."""
 
+    def size(self) -> int:
+        """Return the bytes on disk of its tables, unless they are in a file of the campaign's directory."""
+
     def claim(self, *names: str) -> None:
         """Be the only process that runs this campaign, and has these names, until `close`."""
 

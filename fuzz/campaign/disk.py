@@ -48,6 +48,16 @@ def size_of_builds(name: str) -> int:
     return sum(size_of(workdir.builds() / key) for key in own_builds(name))
 
 
+def size_of_run(run: CampaignRun) -> int:
+    """Return the bytes on disk of a run: its files on this machine, and its tables in a shared database."""
+    return size_of(directory_of(run)) + run.database_size
+
+
+def size_of_campaign(name: str, runs: Sequence[CampaignRun]) -> int:
+    """Return the bytes on disk of a campaign: the builds that were compiled for it, and its runs."""
+    return size_of_builds(name) + sum(map(size_of_run, runs))
+
+
 def make_room(name: str, runs: Sequence[CampaignRun], gigabytes: float, builds: Mapping[str, str]) -> Iterator[str]:
     """Delete old builds, then details of old runs above the limit. Yield a line for each kind of deletion.
 
@@ -56,7 +66,7 @@ def make_room(name: str, runs: Sequence[CampaignRun], gigabytes: float, builds: 
     if deleted := _delete_builds(name, {*builds.values(), *_needed(runs), *_of_others(name)}):
         yield f"builds of older revisions that no bug needs are deleted: {', '.join(deleted)}"
     limit = round(gigabytes * GB)
-    total = size_of_builds(name) + sum(size_of(directory_of(run)) for run in runs)
+    total = size_of_campaign(name, runs)
     thinned = []
     for run in runs[:-1]:
         if total <= limit:
@@ -116,5 +126,7 @@ def _drop_details(directory: Path) -> int:
         with workdir.writing(path):
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     with unless_unreadable(), opened(directory) as store:
+        before += store.database_size
         store.drop_details()
+        before -= store.database_size
     return max(0, before - size_of(directory))

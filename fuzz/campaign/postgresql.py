@@ -55,6 +55,9 @@ _HOLDER: Final = text("""
     SELECT application_name FROM pg_stat_activity JOIN pg_locks USING (pid)
     WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND (classid::bigint << 32) | objid::bigint = :key
         AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())""")
+_SIZE: Final = text("""
+    SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class
+    WHERE relnamespace = to_regnamespace(:schema) AND relkind = 'r'""")
 
 
 class Server:
@@ -239,6 +242,11 @@ class PostgreSQL:
         names = ", ".join(f"{self._schema}.{table.name}" for table in tables)
         with self._server.autocommit() as connection:
             connection.exec_driver_sql(f"VACUUM {names}")
+
+    def size(self) -> int:
+        """Return the bytes on disk of its tables, with their indexes and large values."""
+        with self._server.autocommit() as connection:
+            return int(connection.execute(_SIZE, {"schema": self._schema}).scalar_one())
 
     def claim(self, *names: str) -> None:
         """Be the only process that runs this campaign, and has these names, until `close`. Raises StoreError."""

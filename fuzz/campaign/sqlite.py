@@ -189,6 +189,10 @@ class SQLite:
         with self._autocommit() as connection:
             connection.exec_driver_sql("VACUUM")
 
+    def size(self) -> int:
+        """Return 0: the tables are in a file of the campaign's directory."""
+        return 0
+
     def claim(self, *_names: str) -> None:
         """Do nothing: only users of this directory have the store."""
 

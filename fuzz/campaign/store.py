@@ -371,6 +371,11 @@ class Store:
         """Return the outcomes of findings of earlier runs, by fingerprint."""
         return tuple(ReplayResult(**row) for row in self.read(select(REPLAY).order_by(REPLAY.c.fingerprint)))
 
+    @property
+    def database_size(self) -> int:
+        """Return the bytes on disk of the campaign's tables in a shared database; 0 if they are in a file."""
+        return self._repeated(self._database.size)
+
     def drop_details(self) -> None:
         """Delete doubts, and all samples but the last, and return their space to the disk."""
         last = select(func.max(SAMPLE.c.cases)).scalar_subquery()

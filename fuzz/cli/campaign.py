@@ -19,7 +19,6 @@ from fuzz.campaign.catalog import require_store
 from fuzz.campaign.continuous import (
     RUN_MINUTES,
     claimed,
-    directory_of,
     discoveries_of,
     keep_plan,
     kept_plan,
@@ -32,11 +31,10 @@ from fuzz.campaign.continuous import (
 )
 from fuzz.campaign.dask_pool import HTTP_ADDRESS, TCP_TIMEOUT, connected
 from fuzz.campaign.database import home
-from fuzz.campaign.disk import DISK, GB, size_of_builds
+from fuzz.campaign.disk import DISK, GB, size_of_campaign
 from fuzz.campaign.notification import command_of
 from fuzz.campaign.pool import processors
 from fuzz.campaign.postgresql import has_password
-from fuzz.campaign.usage import size_of
 from fuzz.campaign.user_files import load_recorded
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_files, write_json
@@ -174,8 +172,7 @@ def status(name: Name, json_file: options.JsonFile = None) -> None:
             f"{statements} statements judged; the last one is campaign {runs[-1].number}, seed {runs[-1].plan.seed}, "
             f"revision {runs[-1].revision}"
         )
-    size = size_of_builds(name) + sum(size_of(directory_of(run)) for run in runs)
-    say(f"{size / GB:.2f} of {plan.disk or DISK:g} GB on disk")
+    say(f"{size_of_campaign(name, runs) / GB:.2f} of {plan.disk or DISK:g} GB on disk")
     say(f"{numbered(len(bugs), 'bug')}{':' if bugs else ''}")
     if bugs:
         console.print_whole(_table(bugs))

@@ -11,10 +11,10 @@ from fuzz.campaign.bug_history import BugHistory, BugStatus, CampaignRun, histor
 from fuzz.campaign.continuous import directory_of, kept_plan, runs_of
 from fuzz.campaign.counters import Counters, ProgressPoint, failed_checks, sample_of
 from fuzz.campaign.database import home
+from fuzz.campaign.disk import size_of_run
 from fuzz.campaign.edges import EdgesOfRuns
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.reach import feature_reach
-from fuzz.campaign.usage import size_of
 from fuzz.errors import CaseError
 from fuzz.report.campaign_report import (
     CampaignReport,
@@ -171,6 +171,6 @@ def _reported(run: CampaignRun, part: CampaignReport) -> ReportedRun:
         doubts=part.counters.of_kind("unstable") + part.counters.of_kind("inconclusive"),
         new_bugs=0,
         replays=len(run.replays),
-        size=size_of(directory_of(run)),
+        size=size_of_run(run),
         ended=run.ended,
     )

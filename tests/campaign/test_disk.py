@@ -1,37 +1,41 @@
 """Tests of the disk of a continuous campaign: which builds and files are deleted, and what is never deleted."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from fuzz import workdir
 from fuzz.campaign.catalog import opened
-from fuzz.campaign.continuous import runs_of
+from fuzz.campaign.continuous import keep_plan, runs_of
 from fuzz.campaign.counters import Counters
-from fuzz.campaign.disk import GB, make_room, note_build, own_builds, size_of_builds
+from fuzz.campaign.database import home
+from fuzz.campaign.disk import GB, make_room, note_build, own_builds, size_of_builds, size_of_campaign, size_of_run
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.store import StoredDoubt
-from fuzz.campaign.usage import size_of
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.triage.blame import Blame
 from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.replays import ReplayResult
 from oracles.model.case import Case, Step
 from oracles.model.finding import Finding
+from tests.cli.preloaded import PreloadedCommand
 
 PLAN = Plan(1, {}, None, None, stop_at_first=False, arms=ArmOptions(), name="nightly")
 CASE = Case("x", (Step("CREATE TABLE t (a int)"),), ())
-DOUBTED = replace(CASE, scene=(Step("x" * 500_000),))
+LARGE = 500_000  # characters of a doubt, which no database can compress much
+DOUBTED = replace(CASE, scene=(Step(Random(1).randbytes(LARGE // 2).hex()),))
 BUG = Finding("result", ("master", "patched"), "rows", None, "1 row missing", "", "")
 BYTES = 100_000  # of a build
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_cache(campaigns: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each test have campaigns in both kinds of stores, and builds of its own."""
     monkeypatch.setenv("PGDUEL_HOME", str(tmp_path))
-    monkeypatch.delenv("PGDUEL_CAMPAIGNS", raising=False)
 
 
 def make_build(key: str, *, of: str = "nightly") -> None:
@@ -54,7 +58,7 @@ def blame_in(directory: Path, blame: Blame) -> None:
 
 
 def _made(number: int, plan: Plan, patched: str, findings: Sequence[Finding], replays: Sequence[ReplayResult]) -> Path:
-    directory = workdir.campaigns() / str(number)
+    directory = home() / str(number)
     (directory / "reproducers").mkdir(parents=True)
     (directory / "reproducers" / "x.sql").write_text("SELECT 1;")
     (directory / f"pgduel-{number}.html").write_text("x" * BYTES)
@@ -74,6 +78,10 @@ def _made(number: int, plan: Plan, patched: str, findings: Sequence[Finding], re
 
 def room_made(gigabytes: float = 20.0, builds: Sequence[str] = ()) -> list[str]:
     return list(make_room("nightly", runs_of("nightly"), gigabytes, {name: name for name in builds}))
+
+
+def sizes() -> list[int]:
+    return [size_of_run(run) for run in runs_of("nightly")]
 
 
 def left() -> set[str]:
@@ -122,13 +130,13 @@ def test_builds_around_the_blame_of_a_bug_stay() -> None:
 
 def test_details_of_the_oldest_runs_go_first() -> None:
     directories = [make_run(number, "1", [BUG]) for number in (1, 2, 3)]
-    before = sum(size_of(directory) for directory in directories)
+    before = sum(sizes())
     findings = [run.findings for run in runs_of("nightly")]
     assert room_made(before / GB) == []
     (line,) = room_made((before - 1000) / GB)
     assert line.startswith("details of campaigns 1 to 1 are deleted, because of --disk ")
-    sizes = [size_of(directory) for directory in directories]
-    assert sizes[0] < sizes[1] / 4
+    first, second, _ = sizes()
+    assert second - first > LARGE
     assert [run.findings for run in runs_of("nightly")] == findings
     assert (directories[0] / "reproducers" / "x.sql").exists()
     assert not (directories[0] / "pgduel-1.html").exists()
@@ -139,8 +147,23 @@ def test_findings_and_the_last_run_stay_whatever_the_limit() -> None:
     make_build("1")
     directories = [make_run(number, "1", [BUG]) for number in (1, 2)]
     findings = [run.findings for run in runs_of("nightly")]
+    assert sum(sizes()) > 2 * LARGE
     _, line = room_made(0.0001)
+    assert sum(sizes()) > LARGE
     assert "more than --disk 0.0001" in line
     assert [run.findings for run in runs_of("nightly")] == findings
     assert (directories[1] / "pgduel-2.html").exists()
     assert size_of_builds("nightly") >= BYTES
+
+
+def test_status_has_the_size_of_builds_files_and_tables() -> None:
+    make_build("1")
+    keep_plan(PLAN)
+    make_run(1, "1")
+    (run,) = runs_of("nightly")
+    assert LARGE < size_of_run(run) - BYTES < 4 * LARGE
+    assert size_of_campaign("nightly", [run]) == size_of_builds("nightly") + size_of_run(run)
+    with (workdir.builds() / "1" / "postgres").open("ab") as file:
+        os.posix_fallocate(file.fileno(), 0, 20_000_000)
+    printed = PreloadedCommand(workdir.campaigns())("campaign", "status", "nightly")
+    assert "\n0.02 of 20 GB on disk\n" in printed.out, printed.err
