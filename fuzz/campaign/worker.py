@@ -20,6 +20,7 @@ from fuzz import store_url, workdir
 from fuzz.campaign.code_digest import code_digest
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.database import outlasted
+from fuzz.campaign.doubt_outcome import OTHER, SAME, outcome_text
 from fuzz.campaign.edges import kept_places, marks_of
 from fuzz.campaign.known import corrections_of, marked
 from fuzz.campaign.plan import Plan
@@ -448,9 +449,8 @@ class _Worker:
         except Exception as raised:
             if not isinstance(raised, PgduelError):
                 self._log_traceback(f"retry of doubt {doubt.name}", raised)
-            error = f"could not be tried: {raised if isinstance(raised, PgduelError) else repr(raised)}"
-        counts = ", ".join(f"{kind} {count} times" for kind, count in sorted(seen.items()))
-        outcome = f"found: {', '.join(found)}" if found else error or counts
+            error = str(raised) if isinstance(raised, PgduelError) else repr(raised)
+        outcome = outcome_text(seen, found, error)
         self._store.tried_again(doubt.name, outcome)
         return RetryResult(f"doubt {doubt.name} ({doubt.oracle}: {doubt.reason}): {outcome}", tuple(found))
 
@@ -482,7 +482,7 @@ def in_time(observations: Iterable[CaseObservation]) -> bool:
 
 
 def _doubt_kind(doubt: StoredDoubt, judged: JudgedCase) -> str:
-    """Return `same doubt`, or `decided` if the oracle did not repeat its verdict."""
+    """Return SAME, or OTHER if the oracle did not repeat its verdict."""
     verdicts = (verdict for oracle, verdict in judged.verdicts if oracle == doubt.oracle)
     reasons = {verdict.reason for verdict in verdicts if isinstance(verdict, Inconclusive | Unstable)}
-    return "same doubt" if doubt.reason in reasons else "decided"
+    return SAME if doubt.reason in reasons else OTHER

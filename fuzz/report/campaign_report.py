@@ -11,9 +11,10 @@ from typing import Any
 from fuzz import workdir
 from fuzz.campaign.catalog import harness_replay, opened
 from fuzz.campaign.counters import NO_PLANS, NOT_EXECUTED, Counters, Plans, ProgressPoint
+from fuzz.campaign.doubt_outcome import DoubtState, found_in, state_of
 from fuzz.campaign.edges import ReachedEdges, reached_edges
 from fuzz.campaign.reach import EXPLAINED, FeatureReach, feature_reach
-from fuzz.campaign.store import Store, harness_findings, spec_findings
+from fuzz.campaign.store import DoubtRecord, Store, harness_findings, spec_findings
 from fuzz.report.bench_result import BenchResult
 from fuzz.report.reported_bug import ReportedBug, Status, reported_bug, reported_harness, reported_spec
 from fuzz.report.summary import KINDS, Summary, numbered, summary_of
@@ -43,15 +44,28 @@ class WorkloadResult:
 
 @dataclass(frozen=True, slots=True)
 class Doubts:
-    """Verdicts that are unstable or inconclusive for one reason. `stored` are the names of those in the store."""
+    """Verdicts that are unstable or inconclusive for one reason, and what later tries of their cases came to."""
 
     oracle: str
     generator: str
     kind: str
     reason: str
     count: int
-    stored: tuple[str, ...]
-    retried: int  # of those stored
+    stored: tuple[str, ...]  # names of those in the store
+    states: Mapping[DoubtState, int]  # of those stored, in the order of DoubtState
+    found: tuple[str, ...]  # fingerprints of findings that later tries showed
+    first: str  # campaign, of all runs of a continuous campaign
+    last: str
+
+    @property
+    def outcome(self) -> str:
+        """Return the states with their numbers, as text; "" without a stored doubt."""
+        return ", ".join(f"{count} {state}" for state, count in self.states.items())
+
+
+def states_of(states: Counter[DoubtState]) -> Mapping[DoubtState, int]:
+    """Return the states that occur, in the order of DoubtState."""
+    return {state: states[state] for state in DoubtState if states[state]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,18 +214,23 @@ def _bugs(store: Store, summary: Summary) -> tuple[ReportedBug, ...]:
 
 
 def _doubts(store: Store, counters: Counters) -> tuple[Doubts, ...]:
-    stored: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    stored: dict[tuple[str, ...], list[DoubtRecord]] = {}
     for doubt in store.doubt_records():
-        alike = stored.setdefault((doubt.oracle, generator_of(doubt.case_id), doubt.kind, doubt.reason), [])
-        alike.append((doubt.name, doubt.outcome))
+        stored.setdefault((doubt.oracle, generator_of(doubt.case_id), doubt.kind, doubt.reason), []).append(doubt)
     return tuple(
-        Doubts(
-            *key,
-            count=count,
-            stored=tuple(name for name, _ in stored.get(key, ())),
-            retried=sum(bool(outcome) for _, outcome in stored.get(key, ())),
-        )
-        for key, count in counters.reasons.most_common()
+        _alike(key, count, stored.get(key, ()), store.directory.name) for key, count in counters.reasons.most_common()
+    )
+
+
+def _alike(key: tuple[str, str, str, str], count: int, stored: Sequence[DoubtRecord], campaign: str) -> Doubts:
+    return Doubts(
+        *key,
+        count=count,
+        stored=tuple(doubt.name for doubt in stored),
+        states=states_of(Counter(state_of(doubt.outcome) for doubt in stored)),
+        found=tuple(dict.fromkeys(name for doubt in stored for name in found_in(doubt.outcome))),
+        first=campaign,
+        last=campaign,
     )
 
 

@@ -12,6 +12,7 @@ from fuzz.campaign.continuous import directory_of, kept_plan, runs_of
 from fuzz.campaign.counters import Counters, ProgressPoint, failed_checks, sample_of
 from fuzz.campaign.database import home
 from fuzz.campaign.disk import size_of_run
+from fuzz.campaign.doubt_outcome import DoubtState
 from fuzz.campaign.edges import EdgesOfRuns
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.reach import feature_reach
@@ -23,6 +24,7 @@ from fuzz.report.campaign_report import (
     oracles_of,
     reach_besides,
     report_without_bugs,
+    states_of,
     workloads_of,
 )
 from fuzz.report.reported_bug import ReportedBug, Status, reported_bug
@@ -45,7 +47,7 @@ class _Sums:
     counters: Counters = field(default_factory=Counters)
     canaries: Counter[str] = field(default_factory=Counter)
     fingerprints: set[str] = field(default_factory=set)
-    doubts: list[tuple[str, Doubts]] = field(default_factory=list)  # with their campaigns
+    doubts: list[Doubts] = field(default_factory=list)  # of each run
     samples: list[ProgressPoint] = field(default_factory=list)  # of the beginning, and of the end of each run
     runs: list[ReportedRun] = field(default_factory=list)
     edges: EdgesOfRuns = field(default_factory=EdgesOfRuns)
@@ -59,7 +61,7 @@ class _Sums:
         self.counters.add(part.counters)
         self.canaries.update(part.summary.canaries)
         self.fingerprints |= {each.finding.fingerprint for each in part.summary.findings}
-        self.doubts += [(part.name, each) for each in part.doubts]
+        self.doubts += part.doubts
         edges = self.edges.add(run.builds, directory_of(run))
         if last := next(reversed((*self.samples, *part.samples)), None):
             self.samples.append(sample_of(self.counters, len(self.fingerprints), last.at, last.usage, edges=edges))
@@ -144,17 +146,22 @@ def _bug(bug: BugHistory, summary: Summary) -> ReportedBug:
     return reported_bug(Bug(bug.key, bug.findings), summary.known, lambda _: command, bug)
 
 
-def _alike(doubts: Sequence[tuple[str, Doubts]]) -> Iterator[Doubts]:
+def _alike(doubts: Sequence[Doubts]) -> Iterator[Doubts]:
     """Yield the doubts of all runs, the most frequent ones first. Those stored are named with their campaign."""
-    alike: dict[tuple[str, ...], list[tuple[str, Doubts]]] = {}
-    for campaign, each in doubts:
-        alike.setdefault((each.oracle, each.generator, each.kind, each.reason), []).append((campaign, each))
-    for found in sorted(alike.values(), key=lambda found: -sum(each.count for _, each in found)):
+    alike: dict[tuple[str, ...], list[Doubts]] = {}
+    for each in doubts:
+        alike.setdefault((each.oracle, each.generator, each.kind, each.reason), []).append(each)
+    for found in sorted(alike.values(), key=lambda found: -sum(each.count for each in found)):
+        states = Counter[DoubtState]()
+        for each in found:
+            states.update(each.states)
         yield replace(
-            found[0][1],
-            count=sum(each.count for _, each in found),
-            stored=tuple(f"{campaign}/{name}" for campaign, each in found for name in each.stored),
-            retried=sum(each.retried for _, each in found),
+            found[0],
+            count=sum(each.count for each in found),
+            stored=tuple(f"{each.first}/{name}" for each in found for name in each.stored),
+            states=states_of(states),
+            found=tuple(dict.fromkeys(name for each in found for name in each.found)),
+            last=found[-1].last,
         )
 
 

@@ -72,7 +72,7 @@ def hostile_campaign(directory: Path, name: str = "") -> Path:
         store.add_finding(
             Finding("crash", ("master", "master"), "signal 11", 0, HOSTILE, "", HOSTILE), "7/joins/9", CASE
         )
-        store.add_doubt(StoredDoubt("result", "unstable", WORDS, "7/joins/3", CASE, outcome="agree"))
+        store.add_doubt(StoredDoubt("result", "unstable", WORDS, "7/joins/3", CASE, outcome="decided 20 times"))
         store.record_end(f"time is up {MARKUP}")
     return directory
 

@@ -64,8 +64,9 @@ def test_reach_of_a_feature_has_each_branch(hostile: CampaignReport) -> None:
 
 def test_doubts_name_what_is_stored(hostile: CampaignReport) -> None:
     (doubt,) = hostile.doubts
-    assert (doubt.oracle, doubt.generator, doubt.count, doubt.retried) == ("result", "joins", 1, 1)
+    assert (doubt.oracle, doubt.generator, doubt.count, doubt.outcome) == ("result", "joins", 1, "1 decided")
     assert len(doubt.stored) == 1
+    assert (doubt.first, doubt.last, doubt.found) == ("3", "3", ())
 
 
 def test_the_blamed_patch_and_the_times_are_reported(hostile: CampaignReport) -> None:

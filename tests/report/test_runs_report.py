@@ -21,6 +21,7 @@ from fuzz.campaign.continuous import discoveries_of, keep_plan, runs_of
 from fuzz.campaign.direction.discoveries import Discoveries
 from fuzz.campaign.edges import EdgePlaces, Reached, ReachedEdges
 from fuzz.campaign.schema import CAMPAIGN, FINDING, OCCURRENCE
+from fuzz.campaign.store import StoredDoubt
 from fuzz.errors import CaseError, PgduelError
 from fuzz.report.campaign_report import CampaignReport, report_of
 from fuzz.report.formats.format import all_formats
@@ -29,7 +30,7 @@ from fuzz.report.runs_report import RunsReport
 from fuzz.triage.replays import ReplayResult
 from tests.cli.command import Command
 from tests.cli.preloaded import PreloadedCommand
-from tests.report.hostile import BENCH, BUGS, MARKUP, hostile_campaign
+from tests.report.hostile import BENCH, BUGS, CASE, MARKUP, WORDS, hostile_campaign
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_counts_are_sums_over_the_runs(report: CampaignReport, campaigns: Path) 
     assert report.counters.statements_judged == 2 * one.counters.statements_judged
     assert report.summary.canaries == {"planted": 80, "caught": 80, "retried": 0}
     assert (report.plans.shapes, report.plans.explained) == (one.plans.shapes, 2 * one.plans.explained)
-    assert [(each.count, each.retried, len(each.stored)) for each in report.doubts] == [(2, 2, 2)]
+    assert [(each.count, each.outcome, len(each.stored)) for each in report.doubts] == [(2, "2 decided", 2)]
     assert report.doubts[0].stored[0].startswith("3/")
     assert report.problems == one.problems == ()
     assert [(run.number, run.revision, run.new_bugs, run.replays) for run in report.runs] == [
@@ -99,6 +100,30 @@ def test_discoveries_are_those_of_the_last_run_and_of_its_plan(campaigns: Path) 
     assert found.cases == Counter(joins=7 + cases)
     assert found.bugs == Counter(joins=3)  # the first run found its bugs before
     assert discoveries_of(runs_of("nightly")[:1]).bugs == Counter(joins=BUGS - 1)  # one is known
+
+
+def test_doubts_have_their_history(campaigns: Path) -> None:
+    """A reason that only one run had, and one whose cases were tried again with different outcomes."""
+    again = StoredDoubt("result", "unstable", WORDS, "7/joins/5", CASE, outcome="found: 0123456789ab, ab0123456789")
+    other = StoredDoubt("tlp", "inconclusive", "too few rows", "7/joins/6", CASE)
+    with opened(campaigns / "5") as store:
+        store.add_doubt(again)
+        store.add_doubt(other)
+        counters = store.counters
+        counters.reasons["tlp", "joins", "inconclusive", "too few rows"] += 1
+        store.progress(counters, {})
+    first, second = RunsReport("nightly").present().doubts
+    assert (first.first, first.last, first.outcome) == ("3", "5", "1 became a finding, 2 decided")
+    assert first.found == ("0123456789ab", "ab0123456789")
+    assert (second.first, second.last, second.outcome) == ("5", "5", "1 not tried yet")
+    report = RunsReport("nightly").present()
+    page = all_formats()["html"].text(report)
+    assert "1 became a finding, 2 decided (0123456789ab, ab0123456789)" in page
+    lines = [json.loads(line) for line in all_formats()["jsonl"].text(report).splitlines()]
+    doubts = [each for each in lines if each["kind"] == "doubt"]
+    assert [(each["first_campaign"], each["last_campaign"]) for each in doubts] == [("3", "5"), ("5", "5")]
+    assert doubts[0]["stored_doubts_by_outcome"] == {"became a finding": 1, "decided": 2}
+    assert doubts[0]["findings_of_later_tries"] == ["0123456789ab", "ab0123456789"]
 
 
 def test_bugs_have_their_history(report: CampaignReport) -> None:

@@ -174,7 +174,10 @@ def _doubt(doubt: Doubts) -> _Object:
         "reason": doubt.reason,
         "verdicts": doubt.count,
         "stored_doubts": doubt.stored,
-        "stored_doubts_tried_again": doubt.retried,
+        "stored_doubts_by_outcome": doubt.states,
+        "findings_of_later_tries": doubt.found,
+        "first_campaign": doubt.first,
+        "last_campaign": doubt.last,
     }
 
 
