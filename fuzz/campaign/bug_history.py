@@ -10,6 +10,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Any, Final
 
+from fuzz.campaign.known import KnownFault, fault_of
 from fuzz.campaign.plan import Plan
 from fuzz.triage.findings import StoredFinding, bug_key
 from fuzz.triage.replays import KnownFinding, ReplayResult, can_replay
@@ -131,13 +132,22 @@ def history(runs: Sequence[CampaignRun]) -> tuple[BugHistory, ...]:
     return tuple(_history(key, found, seen) for key, found in reversed(_bugs(runs).items()))
 
 
-def to_replay(runs: Sequence[CampaignRun], builds: Mapping[str, str]) -> tuple[KnownFinding, ...]:
-    """Return the findings to try on these builds: those of bugs whose last evidence has other builds."""
+def to_replay(
+    runs: Sequence[CampaignRun], builds: Mapping[str, str], expected: Sequence[KnownFault]
+) -> tuple[KnownFinding, ...]:
+    """Return the findings to try on these builds: those of bugs whose last evidence has other builds.
+
+    Those of expected faults are left out if they are not reduced.
+    """
     seen, known = _seen(runs), []
     for occurrences in _bugs(runs).values():
         merged = _merged(occurrences)
         if _evidence_by_run(seen, _names(found for _, found in merged))[-1].builds != builds:
-            known += [KnownFinding(found, run.builds) for run, found in merged if can_replay(found, tuple(builds))]
+            known += [
+                KnownFinding(found, run.builds)
+                for run, found in merged
+                if can_replay(found, tuple(builds)) and (found.reduced or fault_of(found, expected) is None)
+            ]
     return tuple(known)
 
 

@@ -51,7 +51,7 @@ def _run_continuous(
         _make_room(plan, builds)
         found = outlasted(partial(discoveries_of, runs), say)
         following = replace(next_plan(plan, runs, arms, min(left, run_minutes)), discoveries=found)
-        bugs = to_replay(runs, builds)
+        bugs = to_replay(runs, builds, plan.known)
         summary = run_campaign(None, following, processors(), console, dask=dask, known_bugs=bugs)
         if summary.missed:
             raise CanaryMissed(summary.missed)

@@ -1,10 +1,12 @@
-"""Replays: reduced findings of earlier runs, tried on the arms of a later one.
+"""Replays: findings of earlier runs, tried on the arms of a later one, with their reduced or else their whole cases.
 
-A replay without a decision, for example after a timeout, is none.
+A replay without a decision, for example after a timeout, is none. So is one that does not show a finding which also
+does not occur again on its own builds.
 """
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from traceback import format_exception
 
@@ -13,11 +15,11 @@ from fuzz.execution.executor import Executor
 from fuzz.execution.judging import JudgedCase, assignments, judge_case
 from fuzz.servers.arm import Arm, fresh_servers
 from fuzz.servers.arm_settings import configuration, known_settings
-from fuzz.servers.build import build_by_key
+from fuzz.servers.build import Build, build_by_key
 from fuzz.servers.cluster import Cluster
 from fuzz.triage.blame import tries_for
 from fuzz.triage.findings import StoredFinding
-from fuzz.triage.interestingness import FindingCheck, oracle_of
+from fuzz.triage.interestingness import FindingCheck, ReducedCase, oracle_of
 from oracles.model.finding import Finding
 from oracles.model.oracle import Agree, Inconclusive, Unstable, oracle_named
 
@@ -32,7 +34,7 @@ class KnownFinding:
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """The outcome of the tries of a finding's reduced case."""
+    """The outcome of the tries of a finding's smallest case."""
 
     fingerprint: str
     shown: bool
@@ -49,9 +51,10 @@ class FailedReplay:
 
 
 def can_replay(found: StoredFinding, arms: Sequence[str]) -> bool:
-    """Return whether a finding can be tried: it occurred again after its reduction, and has its arms and its oracle."""
+    """Return whether a finding can be tried: its reduction did not lose it, and it has its arms and its oracle."""
     named = set(found.least.finding.arms) <= set(arms)
-    return found.reduced and found.least.shown > 0 and named and oracle_named(found.finding.oracle) is not None
+    lost = found.reduced and not found.least.shown
+    return not lost and named and oracle_named(found.finding.oracle) is not None
 
 
 def replays(known: Sequence[KnownFinding], arms: Sequence[Arm]) -> Iterator[ReplayResult | FailedReplay]:
@@ -73,8 +76,11 @@ def _outcome(known: KnownFinding, executor: Executor, arms: Sequence[Arm]) -> Re
     """Return the outcome of a finding; None if the oracle does not decide it."""
     try:
         outcome = _replay(known.found, executor, arms)
-        if outcome is not None and not outcome.shown and _moved_to_base(known, arms):
-            return replace(outcome, shown=True, of_base=True)
+        if outcome is not None and not outcome.shown:
+            if _moved_to_base(known, arms):
+                return replace(outcome, shown=True, of_base=True)
+            if not (known.found.least.shown or _occurs_on_former_builds(known, arms)):
+                return None
     except Exception as error:  # an oracle may fail, too, for example because EXPLAIN has changed
         fingerprint = known.found.finding.fingerprint
         if isinstance(error, PgduelError):
@@ -107,15 +113,32 @@ def _moved_to_base(known: KnownFinding, arms: Sequence[Arm]) -> bool:
     former = build_by_key(known.builds[reference.name])
     if not oracle_of(least.finding).needs_another_arm or former is None or former.key == reference.build.key:
         return False
-    settings = known_settings(former, reference.settings)
-    with Cluster(former, reference.name, settings=configuration(settings)) as cluster:
-        pair = (
-            replace(reference, build=former, cluster=cluster, settings=settings),
-            replace(reference, name=suspect.name),
-        )
-        with Executor(pair, "base") as executor:
-            check = FindingCheck(executor, pair, least.finding)
-            return any(check.shown(least.case) for _ in range(tries_for(least)))
+    with _of_build(reference, former) as before:
+        return _shows((before, replace(reference, name=suspect.name)), least)
+
+
+def _occurs_on_former_builds(known: KnownFinding, arms: Sequence[Arm]) -> bool:
+    """Return whether a finding that was seen only once occurs again on its own builds, if the cache still has them."""
+    least = known.found.least
+    named = [(arm, build_by_key(known.builds[arm.name])) for arm in arms if arm.name in least.finding.arms]
+    with ExitStack() as stack:
+        former = [stack.enter_context(_of_build(arm, build)) for arm, build in named if build is not None]
+        return len(former) == len(named) and _shows(former, least)
+
+
+@contextmanager
+def _of_build(arm: Arm, build: Build) -> Iterator[Arm]:
+    """Start a server of another build in the place of an arm's. Raises ServerError."""
+    settings = known_settings(build, arm.settings)
+    with Cluster(build, arm.name, settings=configuration(settings)) as cluster:
+        yield replace(arm, build=build, cluster=cluster, settings=settings)
+
+
+def _shows(arms: Sequence[Arm], least: ReducedCase) -> bool:
+    """Return whether a case shows its finding on these arms, in as many tries as its rate needs."""
+    with Executor(arms, "former") as executor:
+        check = FindingCheck(executor, arms, least.finding)
+        return any(check.shown(least.case) for _ in range(tries_for(least)))
 
 
 def _is_decided(judged: JudgedCase) -> bool:

@@ -126,13 +126,16 @@ def test_the_last_replay_decides_whether_the_base_has_a_bug() -> None:
 def test_bugs_are_replayed_on_builds_that_differ_from_their_last_evidence() -> None:
     bug, other_case, cut_off = found("x", reduced=True), found("xx", reduced=True), found("y", reduced=False)
     runs = [run(1, bug, cut_off), run(2, other_case)]
-    assert to_replay(runs, BUILDS) == ()
-    assert to_replay(runs, FIXED) == (KnownFinding(bug, BUILDS), KnownFinding(other_case, BUILDS))
-    assert to_replay(runs, {"a": "0", "c": "1"}) == ()  # it has no such arm
+    assert to_replay(runs, BUILDS, ()) == ()
+    tried_on_fixed = (KnownFinding(bug, BUILDS), KnownFinding(other_case, BUILDS), KnownFinding(cut_off, BUILDS))
+    assert to_replay(runs, FIXED, ()) == tried_on_fixed
+    assert to_replay(runs, {"a": "0", "c": "1"}, ()) == ()  # it has no such arm
+    expected = [KnownFault(each.finding.fingerprint) for each in (bug, cut_off)]
+    assert to_replay(runs, FIXED, expected) == tried_on_fixed[:2]
     tried = [*runs, run(3, builds=FIXED, replays=[replayed(bug, shown=False)])]
-    assert to_replay(tried, FIXED) == ()
-    assert [each.found for each in to_replay(tried, BUILDS)] == [bug, other_case]
-    assert to_replay([*tried, run(4, bug)], BUILDS) == ()
+    assert [each.found for each in to_replay(tried, FIXED, ())] == [cut_off]
+    assert [each.found for each in to_replay(tried, BUILDS, ())] == [bug, other_case]
+    assert to_replay([*tried, run(4, bug)], BUILDS, ()) == ()
 
 
 def test_a_run_is_called_by_its_commits_or_its_build() -> None:

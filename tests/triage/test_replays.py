@@ -44,6 +44,10 @@ def known(found: Finding, case: Case) -> KnownFinding:
     return KnownFinding(stored, {"a": "former", "b": "former"})
 
 
+def unreduced(found: Finding, case: Case) -> KnownFinding:
+    return KnownFinding(StoredFinding(found, "1/x/1", case, 1, None, reduced=False), {"a": "former", "b": "former"})
+
+
 def outcomes(arms: tuple[Arm, ...], *of: KnownFinding) -> list[ReplayResult | FailedReplay]:
     return list(replays(of, arms))
 
@@ -88,6 +92,32 @@ def test_a_bug_that_moved_to_the_base_differs_from_its_former_build(base: Base, 
 
 
 @pytest.mark.servers
+def test_a_whole_case_is_replayed_if_it_is_not_reduced(two: tuple[Arm, ...]) -> None:
+    fault = finding("binary_format")
+    assert outcomes(two, unreduced(fault, load(str(FAULT)).case)) == [
+        ReplayResult(fault.fingerprint, shown=True, of_base=True)
+    ]
+
+
+@pytest.mark.servers
+def test_a_finding_that_was_seen_once_is_fixed_only_if_its_own_builds_show_it_again(base: Base, tmp_path: Path) -> None:
+    script = tmp_path / "join.sql"
+    script.write_text(JOIN_AT_BOUNDS)
+    patches = sound_patches(bug_of(BUG))
+    series = {"sound": series_from_files(patches), "bugged": series_from_files([*patches, BUG])}
+    specs = [ArmSpec(name, base, each, FLAVORS["assert"]) for name, each in series.items()]
+    (sound, _), (bugged, _) = build_arms(specs, print)
+    once = unreduced(finding("result", "rows"), load(str(script)).case)
+    with Cluster(sound, "a") as a, Cluster(sound, "b") as b:
+        arms = (Arm("a", sound, a, ()), Arm("b", sound, b, ()))
+        fixed = replace(once, builds={"a": sound.key, "b": bugged.key})
+        never_again = replace(once, builds={"a": sound.key, "b": sound.key})
+        deleted = replace(once, builds={"a": sound.key, "b": "deleted"})
+        assert outcomes(arms, fixed) == [ReplayResult(once.found.finding.fingerprint, shown=False)]
+        assert outcomes(arms, never_again, deleted) == []
+
+
+@pytest.mark.servers
 def test_a_replay_on_which_the_oracle_fails_does_not_end_the_others(
     two: tuple[Arm, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,10 +145,10 @@ def test_a_replay_after_which_a_server_does_not_start_again_does_not_end_the_oth
     assert other == ReplayResult(equal.fingerprint, shown=False)
 
 
-def test_only_findings_that_occurred_again_are_replayed() -> None:
+def test_findings_that_their_reduction_lost_are_not_replayed() -> None:
     found = known(finding("result"), EQUAL).found
     assert can_replay(found, ["a", "b", "c"])
     assert not can_replay(found, ["a", "c"])
-    assert not can_replay(replace(found, reduced=False), ["a", "b"])
+    assert can_replay(replace(found, reduced=False, smallest=None), ["a", "b"])
     assert not can_replay(replace(found, smallest=ReducedCase(EQUAL, found.finding, 0, 3)), ["a", "b"])
     assert not can_replay(replace(found, finding=finding("no_such_oracle")), ["a", "b"])
