@@ -27,6 +27,7 @@ from fuzz.report.campaign_report import CampaignReport, report_of
 from fuzz.report.formats.format import all_formats
 from fuzz.report.live import LivePage
 from fuzz.report.runs_report import RunsReport
+from fuzz.servers.edges.places import Frame
 from fuzz.triage.replays import ReplayResult
 from tests.cli.command import Command
 from tests.cli.preloaded import PreloadedCommand
@@ -79,7 +80,8 @@ def test_samples_add_up(report: CampaignReport, campaigns: Path) -> None:
 
 def test_edges_are_those_of_all_runs_on_the_last_builds(campaigns: Path) -> None:
     hostile_campaign(campaigns / "7", "nightly")
-    places = EdgePlaces.of([(("a.c", "f"),), (("a.c", "g"),), (("b.c", "h"),)], {("a.c", "g")})
+    functions = (Frame("a.c", "f", 1), Frame("a.c", "g", 7), Frame("b.c", "h", 1))
+    places = EdgePlaces.of([(each,) for each in functions], {("a.c", "g")}, frozenset())
     for number, marks in {"3": [1, 0, 0], "5": [1, 1, 0], "7": [0, 0, 2]}.items():
         (campaigns / number / "edge-places.json").write_text(documents.dumps(places))
         (campaigns / number / "edges").write_bytes(bytes(marks))
