@@ -29,6 +29,13 @@ class Scale:
         """
         return cls(rows=100, queries=90) if count == 1 else cls()
 
+    def actions(self, queries: int) -> int:
+        """Return the maximum of actions that count as so many queries each: at least two, from four queries on.
+
+        The second one runs in the session of the first, on its data and cached plans.
+        """
+        return max(1, min(2, self.queries // 2), self.queries // queries)
+
 
 class Generator(ABC):
     """A generator of cases. It draws only from the given `rng`, so a seed or Hypothesis can drive it."""

@@ -13,12 +13,16 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from hypothesis import Phase, find, settings
+from hypothesis import strategies as st
 from pglast.parser import parse_sql_json
 
+from fuzz.engines.property_based import SMALL, profile
 from fuzz.engines.seeded import case_of, draw_case, draw_modes
 from fuzz.errors import CaseError
 from fuzz.execution.modes import MODES
 from fuzz.execution.modes.roles import ORDINARY
+from fuzz.generators.choices import Stream, StreamedRandom
 from fuzz.generators.generator import Generator, Scale, all_generators
 from fuzz.sources.workloads import workload_named
 from oracles.model.case import Case, CaseId, Kind
@@ -123,6 +127,39 @@ def test_scale_is_respected(generator: Generator) -> None:
 
 def _size(case: Case) -> int:
     return sum(len(step.sql) + len(step.copy_data or b"") for step in case.all_steps)
+
+
+class _Counted(StreamedRandom):
+    """The choices of another source, and the number of actions that a generator marks."""
+
+    def __init__(self, choices: random.Random) -> None:
+        super().__init__(0)
+        self._choices = choices
+        self.actions = 0
+
+    def begin(self, stream: Stream) -> None:
+        self.actions += stream is Stream.ACTION
+
+    def has_another_action(self) -> bool:
+        return self.randrange(100) > 0
+
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
+        return self._choices.randrange(start, stop, step)
+
+
+def _actions(generator: Generator, choices: random.Random) -> int:
+    """Return the number of actions in a case of a property test; of steps if the generator does not mark actions."""
+    counted = _Counted(choices)
+    case = draw_case(counted, generator, SMALL)
+    return counted.actions or len(case.steps)
+
+
+@each_generator
+def test_some_cases_of_property_tests_have_several_actions(generator: Generator) -> None:
+    """An action is a statement, or statements that belong together. Some faults need two of them."""
+    numbers = st.randoms(use_true_random=False).map(lambda choices: _actions(generator, choices))
+    found = find(numbers, lambda actions: actions >= 2, settings=settings(profile(), phases=[Phase.generate]))
+    assert found >= 2
 
 
 @each_generator

@@ -244,7 +244,7 @@ class ForeignAnalyze(Generator):
         steps = list(local_analyses(rng)) if chance(rng, _LOCAL) else []
         steps += [*target(rng), *(step for each in far for step in analyzed(each))]
         actions = 0
-        while another(rng, actions, max(1, scale.queries // 4)):
+        while another(rng, actions, scale.actions(4)):
             steps += ACTIONS.pick(rng)(rng, pick(rng, far))
             actions += 1
         if chance(rng, 25):

@@ -53,7 +53,7 @@ def first_key_case(rng: random.Random, scale: Scale, generator: str) -> Case:
     )
     begin(rng, Stream.ACTION)
     steps = [_first_key_query(rng, type_)]
-    while another(rng, len(steps), max(1, scale.queries // 8)):
+    while another(rng, len(steps), scale.actions(8)):
         steps.append(_first_key_query(rng, type_))
     return Case(generator, (Step(create), *_FIRST_KEY_SETTINGS), tuple(steps), samples=(EXPLAINED.name,))
 

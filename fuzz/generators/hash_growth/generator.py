@@ -349,7 +349,7 @@ class HashGrowth(Generator):
         executions = _EXECUTIONS if growth.contended else 1
         begin(rng, Stream.ACTION)
         actions = [joined(rng, growth.scene, most)] * executions
-        while another(rng, len(actions), max(1, scale.queries // 6)):
+        while another(rng, len(actions), scale.actions(6)):
             action = joined(rng, growth.scene, most) if growth.contended else _action(rng, growth, most)
             actions += [action] * executions
         grown = (*growth.grown, growth.generic)

@@ -82,7 +82,7 @@ def shared_filter_case(rng: random.Random, scale: Scale, generator: str) -> Case
     scene = (*(sql.format(**places) for sql in _TABLES), *_SETTINGS, f"SET work_mem = '{memory}kB'")
     begin(rng, Stream.ACTION)
     steps = [_shared_query(rng, first, rows)]
-    while another(rng, len(steps), max(1, scale.queries // 8)):
+    while another(rng, len(steps), scale.actions(8)):
         steps.append(_shared_query(rng, first, rows))
     return Case(generator, tuple(map(Step, scene)), tuple(steps), samples=(EXPLAINED.name,))
 
@@ -133,7 +133,7 @@ def late_filter_case(rng: random.Random, scale: Scale, generator: str) -> Case:
     scene = (create, *_SETTINGS, f"SET work_mem = '{memory}kB'")
     begin(rng, Stream.ACTION)
     steps = [_late_query(rng, type_)]
-    while another(rng, len(steps), max(1, scale.queries // 10)):
+    while another(rng, len(steps), scale.actions(10)):
         steps.append(_late_query(rng, type_))
     return Case(generator, tuple(map(Step, scene)), tuple(steps), samples=(EXPLAINED.name,))
 

@@ -107,7 +107,7 @@ def stored_join_case(rng: random.Random, scale: Scale, generator: str) -> Case:
     scene = (*(sql.format(**places) for sql in first), f"SET work_mem = '{memory}kB'")
     begin(rng, Stream.ACTION)
     steps = [_query(rng, rows, counted=counted)]
-    while another(rng, len(steps), max(1, scale.queries // 8)):
+    while another(rng, len(steps), scale.actions(8)):
         steps.append(_query(rng, rows, counted=counted))
     return Case(generator, tuple(map(Step, scene)), tuple(steps), samples=(EXPLAINED.name,))
 

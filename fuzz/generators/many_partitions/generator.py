@@ -135,7 +135,7 @@ class ManyPartitions(Generator):
         most = scale.relations + scale.relations // 2
         begin(rng, Stream.ACTION)
         actions = [_query_action(rng, scene, most)]
-        while another(rng, len(actions), max(1, scale.queries // 3)):
+        while another(rng, len(actions), scale.actions(3)):
             actions.append(ACTIONS.pick(rng)(rng, scene, most))
         return Case(self.name, scene.steps, tuple(step for steps in actions for step in steps))
 

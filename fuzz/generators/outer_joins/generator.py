@@ -214,6 +214,6 @@ class OuterJoins(Generator):
         most = max(2, scale.relations // 2)
         begin(rng, Stream.ACTION)
         actions = [joined(rng, scene, most)]
-        while another(rng, len(actions), max(1, scale.queries // 7)):
+        while another(rng, len(actions), scale.actions(7)):
             actions.append(ACTIONS.pick(rng)(rng, scene, most))
         return Case(self.name, scene.steps, tuple(step for steps in actions for step in steps))
