@@ -197,6 +197,11 @@ def harness_inputs() -> Path:
     return _made("harness-inputs")
 
 
+def examples() -> Path:
+    """Return the directory of the examples that Hypothesis keeps between runs of the property tests."""
+    return _made("examples")
+
+
 def tests() -> Path:
     """Return the directory of the output of PostgreSQL's own tests."""
     return _made("tests")

@@ -1,11 +1,14 @@
-"""Property tests of each generator on real servers: arms agree on all cases. Hypothesis shrinks a failing one."""
+"""Property tests of each generator on real servers: arms agree on all cases. Hypothesis shrinks a failing one.
+
+A test also fails if its cases prove too little: if rows of no case could be compared, for example.
+"""
 
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, note
-from hypothesis import strategies as st
+from hypothesis import given, note, target
 
+from fuzz.campaign.counters import Counters
 from fuzz.engines.property_based import cases, profile
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import judge_case
@@ -13,15 +16,17 @@ from fuzz.generators.generator import Generator, all_generators
 from fuzz.servers.arm import ArmSpec, open_arms, shipped_series
 from fuzz.servers.base import Base
 from fuzz.servers.flavor import FLAVORS
-from oracles.model.oracle import Oracle, all_oracles
+from oracles.model.case import Case
+from oracles.model.oracle import all_oracles
+from tests.engines.examples import ARMS, count, explained_run, missing_proof
 from tests.features import SHIPPED
 from tests.oracles.observed import assigned
 
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
-
+SECONDS = 22  # for an example, on a busy machine
 GENERATORS = all_generators()
-ORACLES: tuple[Oracle, ...] = all_oracles()
-ARMS = ("master", "patched")
+ORACLES = assigned([oracle.of(SHIPPED) for oracle in all_oracles()], ARMS)
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(SECONDS * profile().max_examples)]
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +37,17 @@ def executor(base: Base) -> Iterator[Executor]:
 
 
 @pytest.mark.parametrize("generator", GENERATORS.values(), ids=list(GENERATORS))
-@profile()
-@given(data=st.data())
-def test_arms_agree(generator: Generator, executor: Executor, data: st.DataObject) -> None:
-    case = data.draw(cases(generator, features=SHIPPED))
-    judged = judge_case(executor, assigned([oracle.of(SHIPPED) for oracle in ORACLES], ARMS), case)
-    for finding in judged.findings:
-        note(f"{finding.oracle}: {finding.summary} ({finding.origin})")
-    assert judged.findings == ()
+def test_arms_agree(generator: Generator, executor: Executor) -> None:
+    counters = Counters()
+
+    @profile(generator.name)
+    @given(case=cases(generator, features=SHIPPED))
+    def agree(case: Case) -> None:
+        judged = judge_case(executor, ORACLES, case, executor.observe(case, [explained_run(case)]))
+        for finding in judged.findings:
+            note(f"{finding.oracle}: {finding.summary} ({finding.origin})")
+        assert judged.findings == ()
+        target(count(counters, case, judged), label="new plan shapes")
+
+    agree()
+    assert missing_proof(counters) == ()
