@@ -1,7 +1,7 @@
 """Costs of planning and execution, from messages of the server.
 
 EXPLAIN reports elapsed time, which includes waits for other processes of the machine, and no memory of the executor.
-Neither does it report the width of single tuples.
+Neither does it report the width of single tuples, nor how long an interrupt was pending.
 """
 
 import re
@@ -9,7 +9,14 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from oracles.explain.nodes import EXECUTOR_CPU, EXECUTOR_MEMORY, PLANNER_CPU, WIDEST_HASH_TUPLE
+from oracles.explain.nodes import (
+    CANCEL_DELAY,
+    EXECUTOR_CPU,
+    EXECUTOR_MEMORY,
+    PLANNER_CPU,
+    UNINTERRUPTED,
+    WIDEST_HASH_TUPLE,
+)
 
 # Settings of sessions that plan. The server sends one message per planned query, so the last one belongs to the
 # explained query.
@@ -18,7 +25,12 @@ OF_PLANNING: Final[Mapping[str, str]] = MappingProxyType({"log_planner_stats": "
 OF_EXECUTION: Final[Mapping[str, str]] = MappingProxyType({"pgduel_probe.cost": "on"})
 
 _PLANNING = re.compile(r"PLANNER STATISTICS\b.*?([0-9.]+) s user, ([0-9.]+) s system", re.DOTALL)
-_EXECUTION = re.compile(r"pgduel_probe: executor used ([0-9.]+) ms of CPU time and ([0-9.]+) kB of memory")
+_EXECUTION = re.compile(
+    r"pgduel_probe: executor used ([0-9.]+) ms of CPU time and ([0-9.]+) kB of memory,"
+    r" and left interrupts pending for ([0-9.]+) ms of CPU time"
+)
+_EXECUTION_COSTS = (EXECUTOR_CPU, EXECUTOR_MEMORY, UNINTERRUPTED)  # in the order of the message
+_CANCEL = re.compile(r"pgduel_probe: the cancel took ([0-9.]+) ms of CPU time")
 _WIDEST = re.compile(r"pgduel_probe: widest tuple of hash tables has ([0-9]+) bytes")
 
 
@@ -27,7 +39,13 @@ def costs_in(message: str) -> Mapping[str, float]:
     if planned := _PLANNING.match(message):
         return {PLANNER_CPU: 1000 * (float(planned[1]) + float(planned[2]))}
     executed = _EXECUTION.match(message)
-    return {EXECUTOR_CPU: float(executed[1]), EXECUTOR_MEMORY: float(executed[2])} if executed else {}
+    return dict(zip(_EXECUTION_COSTS, map(float, executed.groups()), strict=True)) if executed else {}
+
+
+def cancel_in(messages: Iterable[str]) -> Mapping[str, float]:
+    """Return the longest delay of a cancel in the messages of a statement's processes, if the probe canceled it: ms."""
+    delays = [float(found[1]) for text in messages if (found := _CANCEL.match(text))]
+    return {CANCEL_DELAY: max(delays)} if delays else {}
 
 
 def widest_in(messages: Iterable[str]) -> Mapping[str, float]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fuzz.execution import messages
-from fuzz.execution.costs import costs_in, widest_in
+from fuzz.execution.costs import cancel_in, costs_in, widest_in
 from fuzz.execution.session import Frames, application_name
 from fuzz.execution.wire import Reply
 from oracles.explain.nodes import EXECUTOR_CPU, planning_time
@@ -85,9 +85,11 @@ class Reader:
             first, second = (self._merge([reply]) for reply in replies)
             return replace(first, read_back=second, transaction=second.transaction)
         merged = self._merge(replies)
-        if self._explains and step.kind is Kind.QUERY and merged.outcome is Outcome.OK:
-            return _with_plan(replace(merged, tags=(), columns=(), earlier_columns=(), rows=()), replies)
-        return merged
+        if not self._explains or step.kind is not Kind.QUERY:
+            return merged
+        if merged.outcome is not Outcome.OK:
+            return replace(merged, plan=_canceled(merged.messages) or None)
+        return _with_plan(replace(merged, tags=(), columns=(), earlier_columns=(), rows=()), replies)
 
     def _unfinished(self, replies: Sequence[Reply]) -> Observation:
         """Return the observation of a step whose connection was lost, with the SQLSTATE of the last message."""
@@ -131,7 +133,7 @@ class Reader:
                     said.append(self.message(payload))
                 if kind == messages.ERROR_RESPONSE and outcome is Outcome.OK:
                     sqlstate = said[-1].sqlstate
-                    outcome = Outcome.TIMEOUT if _timed_out(payload) else Outcome.ERROR
+                    outcome = Outcome.TIMEOUT if _timed_out(payload) and not _canceled(said) else Outcome.ERROR
         if outcome is Outcome.OK and any(reply.too_large for reply in replies):
             outcome = Outcome.TOO_LARGE
         *earlier, last = columns or [()]
@@ -149,12 +151,17 @@ class Reader:
 
 
 def _timed_out(payload: bytes) -> bool:
-    """Return whether statement_timeout caused the error, not a statement that raises SQLSTATE 57014.
+    """Return whether the server canceled the statement. A statement may raise SQLSTATE 57014 itself.
 
-    Only statement_timeout cancels statements of a case.
+    Only statement_timeout and the probe cancel statements of a case.
     """
     fields = messages.parse_fields(payload)
     return fields.get("C") == QUERY_CANCELED and fields.get("R") == "ProcessInterrupts"
+
+
+def _canceled(said: Iterable[Message]) -> Mapping[str, float]:
+    """Return the delay of the cancel in the messages of a statement, if the probe canceled it."""
+    return cancel_in(message.text for message in said)
 
 
 def _with_plan(seen: Observation, replies: Iterable[Reply]) -> Observation:
@@ -179,7 +186,7 @@ def _explained(reply: Reply) -> Iterator[Mapping[str, Any]]:
     for row in reply.rows:
         for value in filter(None, messages.values_of(row)[:1]):
             for plan in _array(value)[:1]:
-                yield {**plan, **costs, **widest_in(texts)}
+                yield {**plan, **costs, **widest_in(texts), **cancel_in(texts)}
 
 
 def _array(text: str) -> list[dict[str, Any]]:

@@ -19,10 +19,21 @@ EXPLAINED: Final = Sample("explained", 6)
 PLANNER_CPU: Final = "Planner CPU Time"  # ms
 EXECUTOR_CPU: Final = "Executor CPU Time"  # ms, with that of parallel workers
 EXECUTOR_MEMORY: Final = "Executor Memory"  # kB in all contexts at the end of the query, without parallel workers
+# ms of CPU time for which the executor left a request for an interrupt pending, longest of all processes
+UNINTERRUPTED: Final = "Uninterrupted CPU Time"
+# ms of CPU time from a cancel to its error, or to the end of the query. Only in runs under `canceling`, if the query
+# took long enough. The only figure of a query that failed.
+CANCEL_DELAY: Final = "Cancel Delay"
 # Bytes, largest of all hash tables. Only in runs under MEASURED. The leader of a parallel plan does not measure rows of
 # a parallel-aware join.
 WIDEST_HASH_TUPLE: Final = "Widest Hash Tuple"
 MEASURED: Final = Mode("hash_tuples", (("pgduel_probe.hash_tuples", "on"),))
+
+
+def canceling(milliseconds: int) -> Mode:
+    """Return the mode that cancels an explained query after so much CPU time of one of its processes."""
+    settings = (("pgduel_probe.cost", "on"), ("pgduel_probe.cancel_after", str(milliseconds)))
+    return Mode(f"cancel after {milliseconds} ms", settings)
 
 
 def salted(salt: int) -> Mode:

@@ -59,7 +59,8 @@ class Observation:
     messages: tuple[Message, ...] = ()
     earlier_columns: tuple[tuple[ResultColumn, ...], ...] = ()  # of the results before the last one
     protocol: tuple[str, ...] = ()  # formats of COPY, notifications and reported settings, as text
-    # output of EXPLAIN (FORMAT JSON) if the run explains or plans; of repetitions the one with the least CPU time
+    # output of EXPLAIN (FORMAT JSON) if the run explains or plans; of repetitions the one with the least CPU time. If
+    # the run canceled an explained query, it has the delay alone (oracles/explain/nodes.py)
     plan: Mapping[str, Any] | None = None
     transaction: str = ""  # transaction status after the step: I idle, T in a transaction, E failed; "" unknown
     # what the server made of `rows` as parameters, in text format; None: they were not sent back

@@ -8,11 +8,14 @@ from fuzz.execution.executor import Executor
 from fuzz.execution.messages import values_of
 from fuzz.execution.modes import MODES
 from oracles.explain.nodes import (
+    CANCEL_DELAY,
     EXECUTOR_CPU,
     EXECUTOR_MEMORY,
     MEASURED,
     PLANNER_CPU,
+    UNINTERRUPTED,
     WIDEST_HASH_TUPLE,
+    canceling,
     plan_shape,
     planning_time,
 )
@@ -221,6 +224,47 @@ def test_processor_time_of_parallel_workers_counts(observe: Observe) -> None:
     assert parallel.plan is not None
     assert parallel.plan["Plan"]["Workers Launched"] == 1
     assert parallel.plan[EXECUTOR_CPU] > alone.plan[EXECUTOR_CPU] / 10
+
+
+# md5() does not check for interrupts, but repeat() does.
+UNINTERRUPTIBLE = query("SELECT md5(repeat(repeat('x', 10000), n)) FROM generate_series(6000, 6000) AS n")
+LONG = query("SELECT count(*) FROM (SELECT generate_series(1, 1000000) AS g) AS s")
+IN_WORKER = Mode("workers", (("debug_parallel_query", "on"), ("parallel_leader_participation", "off")))
+
+
+@pytest.mark.parametrize("modes", [(), (IN_WORKER,)], ids=["leader", "worker"])
+def test_the_longest_time_without_a_check_for_interrupts_is_measured(observe: Observe, modes: tuple[Mode, ...]) -> None:
+    long, never = observe(LONG, UNINTERRUPTIBLE, modes=modes, explain=True).steps
+    assert long.plan is not None
+    assert never.plan is not None
+    assert long.plan[UNINTERRUPTED] < 10 < 40 < long.plan[EXECUTOR_CPU]
+    assert 20 < never.plan[UNINTERRUPTED] <= never.plan[EXECUTOR_CPU]
+
+
+@pytest.mark.parametrize("protocol", [Protocol.SIMPLE, Protocol.PREPARED, Protocol.CURSOR])
+def test_a_query_is_canceled_after_some_time(observe: Observe, protocol: Protocol) -> None:
+    modes = (PROTOCOLS[protocol], canceling(40))
+    steps = (query("SELECT 1"), LONG, UNINTERRUPTIBLE, query("SELECT 2"))
+    short, long, never, last = observe(*steps, modes=modes, explain=True).steps
+    assert [step.outcome.value for step in (short, long, never, last)] == ["ok", "error", "error", "ok"]
+    assert (long.sqlstate, never.sqlstate) == ("57014", "57014")
+    assert long.plan is not None
+    assert never.plan is not None
+    assert long.plan[CANCEL_DELAY] < 10 < never.plan[CANCEL_DELAY]
+    assert all(CANCEL_DELAY not in (step.plan or {}) for step in (short, last))
+
+
+def test_a_query_is_canceled_in_a_parallel_worker(observe: Observe) -> None:
+    (long,) = observe(LONG, modes=(IN_WORKER, canceling(40)), explain=True).steps
+    assert (long.outcome, long.sqlstate) == (Outcome.ERROR, "57014")
+    assert long.plan is not None
+    assert long.plan[CANCEL_DELAY] < 10
+
+
+def test_commands_are_not_canceled(observe: Observe) -> None:
+    stored = Step(f"CREATE TABLE counted AS {LONG.sql}")
+    observed = observe(stored, query("SELECT 1"), modes=(canceling(1),), explain=True)
+    assert [step.outcome.value for step in observed.steps] == ["ok", "ok"]
 
 
 def test_copy_is_pipelined_even_if_the_server_does_not_read_the_data(observe: Observe) -> None:

@@ -454,6 +454,28 @@ run_slowly(Replaced *replaced)
 	return replaced->real(replaced->node);
 }
 
+/* Run long without a check for interrupts. */
+static TupleTableSlot *
+ignore_interrupts(Replaced *replaced)
+{
+	if (replaced->calls == 1)
+		waste_time(30);
+	return replaced->real(replaced->node);
+}
+
+/* Forget a cancel that arrives while the node makes a row. */
+static TupleTableSlot *
+ignore_cancel(Replaced *replaced)
+{
+	TupleTableSlot *slot;
+
+	HOLD_CANCEL_INTERRUPTS();	/* an error ends that */
+	slot = replaced->real(replaced->node);
+	QueryCancelPending = false;
+	RESUME_CANCEL_INTERRUPTS();
+	return slot;
+}
+
 /* Leak a chunk of the query's memory for each row. */
 static TupleTableSlot *
 execute_with_more_memory(Replaced *replaced)
@@ -824,6 +846,8 @@ static const FaultDef fault_defs[] = {
 	{"lose_looped", lose_looped},
 	{"lose_appended", lose_appended},
 	{"run_slowly", run_slowly},
+	{"ignore_interrupts", ignore_interrupts},
+	{"ignore_cancel", ignore_cancel},
 	{"read_again", read_again},
 	{"execute_with_more_memory", execute_with_more_memory},
 	{"spill", spill},

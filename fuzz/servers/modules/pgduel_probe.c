@@ -3,7 +3,7 @@
  * pgduel_probe.c
  *		Observation of server internals that no other interface shows.
  *
- * It is preloaded into every server of pgduel, on all arms.  It has five
+ * It is preloaded into every server of pgduel, on all arms.  It has six
  * parts:
  *
  * A backend that gets a fatal signal writes the signal, its process ID and a
@@ -24,6 +24,14 @@
  * its parallel workers, and the memory that it added to all contexts of this
  * process.  log_executor_stats omits the workers.  Memory is what chunks
  * use, not blocks, because a chunk more may need a block of twice the size.
+ * The message also has the longest CPU time for which the executor left a
+ * request for an interrupt pending.  Each millisecond, a timer makes such a
+ * request, which has no effect but a call of ProcessInterrupts().
+ *
+ * If pgduel_probe.cancel_after is not 0 either, a process that has used so
+ * much CPU time in the executor for EXPLAIN (ANALYZE) cancels its statement.
+ * An INFO message has the CPU time from then to the error, or to the end of
+ * the statement.
  *
  * While pgduel_probe.hash_tuples is on, each statement that the executor runs
  * ends with an INFO message from each process: the size of the widest tuple
@@ -550,19 +558,35 @@ replace_hash_functions(int salt, void *extra)
 }
 
 /* ----------------------------------------------------------------
- *		CPU time and memory of the executor
+ *		CPU time, memory and pending interrupts of the executor
  * ----------------------------------------------------------------
  */
 
+#define BETWEEN_REQUESTS	1000000 /* nanoseconds */
+
 static bool cost = false;
+static int	cancel_after = 0;	/* milliseconds of CPU time, or 0 */
 static int	depth = 0;			/* of calls of the executor under way */
 static uint64 started;			/* when the outermost began */
 static uint64 spent;			/* nanoseconds of all calls for the statement */
 static Size memory_before;		/* bytes when the outermost started */
 static Size memory_most;		/* bytes at the end of any since then */
 
-/* nanoseconds of the workers of each process; it is empty between statements */
-static pg_atomic_uint64 *workers_spent = NULL;
+static timer_t timer;
+static bool has_timer = false;
+static bool cancelable = false; /* the outermost statement */
+static volatile uint64 requested_at;	/* CPU time of the last request that was pending; 0: none yet */
+static volatile uint64 ignored; /* nanoseconds for which a request was pending, at most */
+static volatile uint64 canceled_at; /* CPU time of the cancel; 0: none */
+
+/* Costs of the workers of a process in nanoseconds, which are 0 between statements. */
+typedef struct Workers
+{
+	pg_atomic_uint64 spent;		/* the sum */
+	pg_atomic_uint64 ignored;	/* the maximum */
+} Workers;
+
+static Workers *workers_costs = NULL;	/* for each process */
 
 static shmem_request_hook_type next_shmem_request = NULL;
 static shmem_startup_hook_type next_shmem_startup = NULL;
@@ -576,7 +600,7 @@ request_shmem(void)
 {
 	if (next_shmem_request)
 		next_shmem_request();
-	RequestAddinShmemSpace(mul_size(MaxBackends, sizeof(pg_atomic_uint64)));
+	RequestAddinShmemSpace(mul_size(MaxBackends, sizeof(Workers)));
 }
 
 static void
@@ -587,32 +611,47 @@ start_shmem(void)
 	if (next_shmem_startup)
 		next_shmem_startup();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	workers_spent = ShmemInitStruct("pgduel_probe", mul_size(MaxBackends, sizeof(pg_atomic_uint64)), &found);
-	if (!found)
-		for (int i = 0; i < MaxBackends; i++)
-			pg_atomic_init_u64(&workers_spent[i], 0);
+	workers_costs = ShmemInitStruct("pgduel_probe", mul_size(MaxBackends, sizeof(Workers)), &found);
+	for (int i = 0; i < MaxBackends && !found; i++)
+	{
+		pg_atomic_init_u64(&workers_costs[i].spent, 0);
+		pg_atomic_init_u64(&workers_costs[i].ignored, 0);
+	}
 	LWLockRelease(AddinShmemInitLock);
 }
 
-/* The sum of a process and its workers, or NULL for a process without any. */
-static pg_atomic_uint64 *
-sum_of_workers(void)
+/* The costs of a process's workers, or those that a worker adds to; NULL for a process without any. */
+static Workers *
+costs_of_workers(void)
 {
 	PGPROC	   *leader = MyProc->lockGroupLeader ? MyProc->lockGroupLeader : MyProc;
 	ptrdiff_t	number = leader - ProcGlobal->allProcs;
 
-	return workers_spent != NULL && number < MaxBackends ? &workers_spent[number] : NULL;
+	return workers_costs != NULL && number < MaxBackends ? &workers_costs[number] : NULL;
 }
 
 /* Workers of a statement that failed may have left something. */
 static void
 forget_cost(void)
 {
-	pg_atomic_uint64 *workers = sum_of_workers();
+	Workers    *workers = costs_of_workers();
 
-	spent = 0;
+	spent = ignored = canceled_at = 0;
 	if (workers && !IsParallelWorker())
-		pg_atomic_write_u64(workers, 0);
+	{
+		pg_atomic_write_u64(&workers->spent, 0);
+		pg_atomic_write_u64(&workers->ignored, 0);
+	}
+}
+
+static void
+add_to_workers(Workers *workers)
+{
+	uint64		most = pg_atomic_read_u64(&workers->ignored);
+
+	pg_atomic_fetch_add_u64(&workers->spent, spent);
+	while (most < ignored && !pg_atomic_compare_exchange_u64(&workers->ignored, &most, ignored))
+		;
 }
 
 /* The bytes that chunks of a context and its children use. */
@@ -638,18 +677,92 @@ cpu_time(void)
 	return (uint64) now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/*
+ * The handler of the timer.  ProcessInterrupts() clears InterruptPending, so
+ * if that is still set, the last request has not been processed.  Requests of
+ * others cannot be told apart, but the next check clears them all.
+ */
+static void
+request_interrupt(int number)
+{
+	int			saved_errno = errno;
+	uint64		now;
+
+	if (depth == 0)				/* the last call has just ended */
+		return;
+	now = cpu_time();
+	if (requested_at != 0 && InterruptPending)
+		ignored = Max(ignored, now - requested_at);
+	else
+		requested_at = now;
+	InterruptPending = true;
+
+	if (cancelable && canceled_at == 0 && spent + now - started >= (uint64) cancel_after * 1000000)
+	{
+		canceled_at = now;
+		raise(SIGINT);			/* as pg_cancel_backend() */
+	}
+	errno = saved_errno;
+}
+
+static void
+set_timer(long nanoseconds)
+{
+	struct itimerspec each = {{0, nanoseconds}, {0, nanoseconds}};
+
+	timer_settime(timer, 0, &each, NULL);
+}
+
+/* The timer measures elapsed time, because one of CPU time would be as coarse as the kernel's tick. */
+static void
+make_timer(void)
+{
+	struct sigaction action = {.sa_handler = request_interrupt, .sa_flags = SA_RESTART};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGPROF, &action, NULL);
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0)
+		elog(ERROR, "pgduel_probe cannot create a timer: %m");
+	has_timer = true;
+}
+
 static void
 enter_executor(void)
 {
-	if (depth++ == 0 && cost)
-		started = cpu_time();
+	if (cost && !has_timer)
+		make_timer();
+	if (depth++ > 0 || !cost)
+		return;
+	started = cpu_time();
+	requested_at = 0;
+	set_timer(BETWEEN_REQUESTS);
 }
 
 static void
 leave_executor(void)
 {
-	if (--depth == 0 && cost)
-		spent += cpu_time() - started;
+	uint64		now;
+
+	if (--depth > 0 || !cost)
+		return;
+	set_timer(0);
+	now = cpu_time();
+	spent += now - started;
+	if (requested_at != 0 && InterruptPending)
+		ignored = Max(ignored, now - requested_at);
+}
+
+/* Report how long a cancel took, when it raised its error, or the statement has ended nevertheless. */
+static void
+report_cancel(void)
+{
+	uint64		since = canceled_at;
+
+	if (depth > 0 || since == 0)
+		return;
+	canceled_at = 0;
+	ereport(INFO, (errmsg("pgduel_probe: the cancel took %.6f ms of CPU time", (cpu_time() - since) / 1e6)));
 }
 
 static void
@@ -662,6 +775,8 @@ watch_executor_start(QueryDesc *queryDesc, int eflags)
 	}
 	if (depth == 0 && cost)
 		memory_before = memory_most = memory_used(TopMemoryContext);
+	if (depth == 0)
+		cancelable = cancel_after > 0 && queryDesc->instrument_options != 0;
 	enter_executor();
 	PG_TRY();
 	{
@@ -696,11 +811,14 @@ watch_executor_run(QueryDesc *queryDesc, ScanDirection direction, uint64 count, 
 		else
 			standard_ExecutorRun(RUN_ARGUMENTS);
 	}
-	PG_FINALLY();
+	PG_CATCH();
 	{
 		leave_executor();
+		report_cancel();
+		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	leave_executor();
 }
 
 static void
@@ -731,18 +849,23 @@ watch_executor_finish(QueryDesc *queryDesc)
 static void
 report_cost(void)
 {
-	pg_atomic_uint64 *workers = sum_of_workers();
+	Workers    *workers = costs_of_workers();
+	uint64		of_workers = 0;
 
 	if (IsParallelWorker())
 	{
 		if (workers)
-			pg_atomic_fetch_add_u64(workers, spent);
+			add_to_workers(workers);
 		return;
 	}
 	if (workers)
-		spent += pg_atomic_exchange_u64(workers, 0);
-	ereport(INFO, (errmsg("pgduel_probe: executor used %.6f ms of CPU time and %.3f kB of memory",
-						  spent / 1e6, (memory_most - memory_before) / 1024.0)));
+	{
+		spent += pg_atomic_exchange_u64(&workers->spent, 0);
+		of_workers = pg_atomic_exchange_u64(&workers->ignored, 0);
+	}
+	ereport(INFO, (errmsg("pgduel_probe: executor used %.6f ms of CPU time and %.3f kB of memory,"
+						  " and left interrupts pending for %.6f ms of CPU time",
+						  spent / 1e6, (memory_most - memory_before) / 1024.0, Max(ignored, of_workers) / 1e6)));
 }
 
 static void
@@ -763,6 +886,7 @@ watch_executor_end(QueryDesc *queryDesc)
 		leave_executor();
 	}
 	PG_END_TRY();
+	report_cancel();
 	if (cost && depth == 0)
 		report_cost();
 	if (hash_tuples && depth == 0)
@@ -796,6 +920,8 @@ _PG_init(void)
 							   NULL, NULL, show_counters);
 	DefineCustomBoolVariable("pgduel_probe.cost", "Reports the executor's CPU time and memory of each statement.", NULL,
 							 &cost, false, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("pgduel_probe.cancel_after", "Cancels EXPLAIN (ANALYZE) after this CPU time, if not 0.", NULL,
+							&cancel_after, 0, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 	DefineCustomBoolVariable("pgduel_probe.hash_tuples", "Reports the widest tuple of each statement's hash tables.", NULL,
 							 &hash_tuples, false, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("pgduel_probe.hash_salt", "Is mixed into the values of hash functions, unless it is 0.", NULL,
