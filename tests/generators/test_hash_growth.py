@@ -142,6 +142,16 @@ def test_some_filters_are_planned_for_far_more_rows(steps: list[Step], filter_: 
     assert sum(f"way.{filter_}_filter" in step.tags for step in steps) > len(steps) / 200
 
 
+def test_some_tables_are_large(steps: list[Step]) -> None:
+    large = [
+        int(step.sql.split("generate_series(1, (SELECT ")[2].split(")")[0])
+        for step in steps
+        if "way.large" in step.tags
+    ]
+    assert len(large) > len(steps) / 1000
+    assert all(700_000 < rows < 2_200_000 for rows in large)
+
+
 def test_queries_of_contended_scenes_run_several_times(steps: list[Step]) -> None:
     growths = [draw_growth(random.Random(n), Scale()) for n in range(200)]
     assert 10 < sum(growth.contended for growth in growths) < 60
@@ -156,6 +166,8 @@ def test_tables_stay_within_the_scale(scale: Scale) -> None:
         for step in case.scene:
             for last in re.findall(r"generate_series\(\d+, (\d+)\)", step.sql):
                 assert int(last) <= max(scale.rows * 56 * 5 / 4, 6000)  # a late filter needs 4,096 rows at any scale
+            for kilobytes in re.findall(r"work_mem = '(\d+)kB'", step.sql):
+                assert int(kilobytes) <= max(scale.rows * 200, 8192)
 
 
 def test_a_failing_case_shrinks() -> None:

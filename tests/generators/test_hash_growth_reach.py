@@ -55,6 +55,7 @@ class TestReach(Reach):
                 "parameter",
                 "shared_filter",
                 "late_filter",
+                "large",
                 "stored_join",
             )
         ),

@@ -27,6 +27,7 @@ from typing import ClassVar
 from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, pick
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.hash_growth.first_key import first_key_case
+from fuzz.generators.hash_growth.large_tables import large_table_case
 from fuzz.generators.hash_growth.planned_filters import late_filter_case, shared_filter_case
 from fuzz.generators.hash_growth.stored_joins import stored_join_case
 from fuzz.generators.outer_joins.axes import KEYS, NULLS, WORKERS_ONLY, Axes, Memory, memory_of, settings_of
@@ -314,8 +315,9 @@ def _table_steps(rng: random.Random, table: Table) -> Iterator[Step]:
 
 # Cases with scenes of their own
 _SPECIAL: Weighted[Callable[[random.Random, Scale, str], Case] | None] = Weighted(
-    (65, None), (8, stored_join_case), (8, first_key_case), (12, shared_filter_case), (7, late_filter_case)
-)
+    (63, None), (2, large_table_case), (8, stored_join_case), (8, first_key_case), (12, shared_filter_case),
+    (7, late_filter_case),
+)  # fmt: skip
 
 
 class HashGrowth(Generator):
