@@ -114,7 +114,7 @@ class CostPair(Pair):
         for number in range(1, cost.rounds + 1):
             pair = []
             for arm in (self.reference, self.suspect):
-                run = self.round(arm, self._others(step), number)
+                run = self.round(arm, self.others(step), number)
                 if run not in self.observations:
                     return More((run,), frozenset({cost.name}))
                 pair.append(dict(plans(self.observations[run])).get(step))
@@ -128,7 +128,7 @@ class CostPair(Pair):
         ours, theirs = (cost.of(self.first_plans(arm)[step]) for arm in (self.reference, self.suspect))
         return f"{cost.name} of {ours:.4g} {cost.unit}", f"{cost.name} of {theirs:.4g} {cost.unit}"
 
-    def _others(self, step: int) -> tuple[tuple[int, str], ...]:
+    def others(self, step: int) -> tuple[tuple[int, str], ...]:
         """Return a replacement for each other query."""
         return tuple(
             (position, "SELECT")
