@@ -122,7 +122,9 @@ def _runner(place: Workplace, home: Path, flavor: Flavor, report: Report) -> Cal
 
 
 def _configure(place: Workplace, options: Sequence[str], flavor: Flavor, run: Callable[..., None]) -> None:
-    counting, counted = edge_options(flavor.compiler) if flavor.counts_edges else ("", "")
+    counting, counted = "", ""
+    if flavor.counts_edges:
+        counting, counted = edge_options(flavor.compiler, sanitized="-fsanitize=" in flavor.compiler_flags)
     if not place.configured:
         compiling = f"{flavor.compiler_flags} {counting}".strip()
         linking = f"{flavor.compiler_flags} {_RUN_PATH} {counted}".strip()

@@ -7,6 +7,7 @@ from fuzz.errors import BuildError
 DEFAULT_FLAVOR = "assert"
 COVERAGE = "coverage"
 GUIDED = "guided"
+GUIDED_SANITIZE = "guided_sanitize"
 _CHECKED = ("-Dbuildtype=debugoptimized", "-Dcassert=true")
 PROFILE_FILE = "LLVM_PROFILE_FILE"  # file in which a program counts its coverage
 # In the planner and executor, patches fail first where a cache entry goes as soon as it may, memory is never zero by
@@ -15,7 +16,14 @@ _BUILDFARM = (
     "-DRELCACHE_FORCE_RELEASE -DCATCACHE_FORCE_RELEASE -DRANDOMIZE_ALLOCATED_MEMORY -DCOPY_PARSE_PLAN_TREES "
     "-DWRITE_READ_PARSE_PLAN_TREES -DRAW_EXPRESSION_COVERAGE_TEST"
 )
-_SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -fno-var-tracking"
+_SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
+_SANITIZED = {
+    # PostgreSQL frees little before it exits, so leak reports are useless. A fake stack would break its own check of
+    # stack depth. abort_on_error turns a report into a crash, which the postmaster logs.
+    "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:print_stacktrace=1:detect_stack_use_after_return=0",
+    "UBSAN_OPTIONS": "print_stacktrace=1:abort_on_error=1",
+}
+_SANITIZED_SPACE = 3 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +57,9 @@ FLAVORS = {
             "sanitize",
             "with assertions, AddressSanitizer and UndefinedBehaviorSanitizer",
             (*_CHECKED, "-Doptimization=1"),
-            _SANITIZERS,
-            environment={
-                # PostgreSQL frees little before it exits, so leak reports are useless. A fake stack would break its own
-                # check of stack depth. abort_on_error turns a report into a crash, which the postmaster logs.
-                "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:print_stacktrace=1:detect_stack_use_after_return=0",
-                "UBSAN_OPTIONS": "print_stacktrace=1:abort_on_error=1",
-            },
-            space=3 << 30,
+            f"{_SANITIZERS} -fno-var-tracking",
+            environment=_SANITIZED,
+            space=_SANITIZED_SPACE,
             memory=None,  # AddressSanitizer reserves terabytes of addresses
         ),
         Flavor(
@@ -81,6 +84,18 @@ FLAVORS = {
             # sees, but hardly any that only some inputs take.
             _CHECKED,
             compiler="clang-19",
+            counts_edges=True,
+        ),
+        Flavor(
+            GUIDED_SANITIZE,
+            "with assertions and sanitizers, counting edges for libFuzzer (by clang)",
+            # Libraries refer to the sanitizers' runtime, which clang links into programs only.
+            (*_CHECKED, "-Doptimization=1", "-Db_lundef=false"),
+            f"{_SANITIZERS} -fno-sanitize=function",  # tree walkers are called through pointers of another type
+            compiler="clang-19",
+            environment=_SANITIZED,
+            space=_SANITIZED_SPACE,
+            memory=None,
             counts_edges=True,
         ),
     )

@@ -16,6 +16,9 @@ _HERE: Final = Path(__file__).parent
 _LIST, _SCRIPT, _SOURCE = (_HERE / name for name in ("instrumented.txt", "aligned.ld", "regions.c"))
 _COUNTED: Final = "-fsanitize-coverage=inline-8bit-counters,pc-table"
 _WITHOUT_RUNTIME: Final = "-fno-sanitize-link-runtime"  # regions.c replaces the sanitizers' runtime library
+# That of AddressSanitizer has empty functions of the same names. The linker replaces them if it needs another symbol of
+# the archive.
+_BESIDE_RUNTIME: Final = "-Wl,-u,pgduel_share_counters"
 
 
 def edges_digest() -> str:
@@ -26,8 +29,10 @@ def edges_digest() -> str:
     return digest.hexdigest()[:12]
 
 
-def edge_options(compiler: str) -> tuple[str, str]:
+def edge_options(compiler: str, *, sanitized: bool = False) -> tuple[str, str]:
     """Return the options of compiler and linker, with their files ready. Raises BuildError.
+
+    A sanitized program has the runtime library of its sanitizers.
 
     Their directory is in the cache, because the account of servers may lack access to the checkout. Its name has the
     digest, because ccache does not read a list that an option names.
@@ -38,8 +43,9 @@ def edge_options(compiler: str) -> tuple[str, str]:
         if not archive.exists():
             _make(home, archive, compiler)
     listed, script = home / _LIST.name, home / _SCRIPT.name
-    compiling = f"{_COUNTED} -fsanitize-coverage-allowlist={listed} {_WITHOUT_RUNTIME}"
-    return compiling, f"-Wl,-T,{script} {archive}"
+    compiling = f"{_COUNTED} -fsanitize-coverage-allowlist={listed}"
+    linking = f"-Wl,-T,{script} {archive}"
+    return (compiling, f"{_BESIDE_RUNTIME} {linking}") if sanitized else (f"{compiling} {_WITHOUT_RUNTIME}", linking)
 
 
 def _make(home: Path, archive: Path, compiler: str) -> None:
