@@ -110,11 +110,13 @@ def _merged(program: Path, kept: Kept, seeds: Path) -> str:
     return ""
 
 
-def headers_for(harness: Harness, trees: Sequence[str], report: Report) -> Build:
-    """Return a build whose headers are those of the last tree, except those that the harness compiles itself.
+def build_for(harness: Harness, trees: Sequence[str], report: Report) -> Build:
+    """Return the build that a harness runs in, or one with the headers of the last tree but those that it compiles.
 
     Where no build of an earlier tree is fit, the last one is compiled, which takes minutes. Raises BuildError.
     """
+    if harness.flavor:
+        return ensure_build(trees[-1], FLAVORS[harness.flavor], report)
     for tree in reversed(trees):
         changed = git.changed_files(tree, trees[-1])
         fit = all(path in harness.files or path.endswith(_NO_HEADERS) for path in changed)
@@ -134,7 +136,7 @@ def compiled(harnesses: Sequence[Harness], trees: Sequence[str], report: Report,
         if not reason:
             report(f"compiling the harness {harness.name}")
             try:
-                build = headers_for(harness, trees, report)
+                build = build_for(harness, trees, report)
                 programs[harness] = build_harness(build, harness.name, trees[-1])
             except BuildError as error:
                 reason = str(error)

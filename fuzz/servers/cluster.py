@@ -53,7 +53,7 @@ _CAUSES = (  # the server's message -> cause and remedy; the first one counts
 
 
 @functools.cache
-def _fixed_addresses() -> tuple[str, ...]:
+def fixed_addresses() -> tuple[str, ...]:
     """Return the command that starts a program without address space randomization, if the system allows it.
 
     Servers hash pointers (resowner.c does). With random addresses, a bug may show after one start and not after the
@@ -192,7 +192,7 @@ class Cluster:
         self._shortening.enter_context(repeated_after(_LOG_PAUSE, lambda: shorten_log(self.log)))
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*_fixed_addresses(), self.build.bindir / "postgres", "-D", self.data],
+                [*fixed_addresses(), self.build.bindir / "postgres", "-D", self.data],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -1,4 +1,4 @@
-"""Builds of native harnesses: C files of an arm's tree, linked with a libFuzzer harness, without a server."""
+"""Builds of native harnesses: C files of an arm's tree, or its whole server, linked with a libFuzzer harness."""
 
 import hashlib
 import os
@@ -15,6 +15,8 @@ from pathlib import Path
 from filelock import FileLock
 
 from fuzz import workdir
+from fuzz.engines.libfuzzer import in_process
+from fuzz.engines.libfuzzer.in_process import compile_in_process
 from fuzz.errors import BuildError, CaseError, SourceError
 from fuzz.servers import git
 from fuzz.servers.build import Build
@@ -46,13 +48,14 @@ class Harness:
 
     name: str  # of the folder
     checks: str  # one line
-    tested: Sequence[str]  # files of the tree, compiled unchanged; headers among them are those of the tree
-    functions: Sequence[str]  # functions of these files without which the harness has nothing to test
+    tested: Sequence[str] = ()  # files of the tree, compiled unchanged; headers among them are those of the tree
+    functions: Sequence[str] = ()  # functions of these files without which the harness has nothing to test
     included: Sequence[str] = ()  # files of the tree that the folder's C files include
     without: Sequence[str] = ()  # words that these files must not have
     stubs: Sequence[str] = ()  # C files beside this file
     variants: Mapping[str, str] = field(default_factory=dict)  # C file of the folder → function that it needs
     unused_left_out: bool = False
+    flavor: str = ""  # of the whole server that runs the folder's C files; "" if they are linked with single files
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -111,15 +114,16 @@ _OBJECTS = "objects"
 def build_harness(build: Build, name: str, tree: str = "") -> Path:
     """Return the harness `name` for the C files of a stored tree, by default the build's tree.
 
-    It is compiled on first use. All other headers are those of the build, which are configured. So `tree` may differ
-    from the build's tree in these files only.
+    It is compiled on first use. A harness with a flavor runs in the build itself, which must have that flavor and tree.
+    For any other, all other headers are those of the build, which are configured. So `tree` may differ from the build's
+    tree in these files only.
 
     A harness is compiled from copies next to it. It therefore outlives the checkout that it was made in, and its
     coverage refers to the text of these copies. Raises BuildError, SourceError.
     """
     recipe = harness_named(name)
     tested = {path: _source(tree or build.tree, path) for path in recipe.files}
-    home = workdir.harnesses() / f"{name}-{_key(build, tested)}"
+    home = workdir.harnesses() / f"{name}-{_key(build, tested | _scripts(recipe))}"
     harness = home / name
     with FileLock(f"{home}.lock"):
         if not harness.exists():
@@ -128,8 +132,17 @@ def build_harness(build: Build, name: str, tree: str = "") -> Path:
             for path, text in tested.items():
                 (home / path).parent.mkdir(parents=True, exist_ok=True)
                 (home / path).write_text(text)
-            _compile(build, harness, recipe, tested)
+            if recipe.flavor:
+                compile_in_process(build, harness, [f"{_OWN}/{file}" for file in recipe.own(tested)])
+            else:
+                _compile(build, harness, recipe, tested)
     return harness
+
+
+def _scripts(recipe: Harness) -> dict[str, str]:
+    """Return further files that decide what a harness with a flavor is, by name."""
+    files = (Path(in_process.__file__), *sorted((_HERE / recipe.name).glob("*.sql"))) if recipe.flavor else ()
+    return {file.name: file.read_text() for file in files}
 
 
 def _source(tree: str, path: str) -> str:

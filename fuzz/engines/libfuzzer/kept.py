@@ -29,7 +29,10 @@ _FAILED: Final = ("crash-", "leak-", "oom-", "timeout-")  # libFuzzer's prefixes
 _FRAME: Final = re.compile(r"^ +#\d+ 0x[0-9a-f]+ in (?P<function>\w+) (?P<file>\S+?):(?P<line>\d+)", re.MULTILINE)
 _OWN_FILE: Final = re.compile(r"(?:^|/)harness/(?P<file>[\w./-]+)$")
 _TREE_FILE: Final = re.compile(r"(?:^|/)(?P<file>(?:src|contrib)/[\w./-]+)$")
-_ASSERTION: Final = re.compile(r"^failed assertion: (?P<condition>.+), line \d+$")
+_ASSERTION: Final = re.compile(r"^failed (?:assertion: (?P<condition>.+), line \d+|Assert\(\"(?P<server>.+)\"\), File: .*)$")
+_RAISED: Final = re.compile(r"^(?P<what>\w+): .*, raised in (?P<function>\w+), (?P<file>[\w.]+)$")  # by the server
+_ASSERTING: Final = "src/backend/utils/error/assert.c"
+_SLOW: Final = "a process takes more than "  # in_process.c
 _VARYING: Final = re.compile(r"[\"(\d]| 0x| on (?:unknown )?address")  # the rest of a message may depend on the input
 _OWN: Final = "pgduel harness: "
 
@@ -47,7 +50,7 @@ class Failure:
 def failure_of(output: str, data: bytes) -> Failure:
     """Return the failure that libFuzzer's output describes."""
     start = max(
-        0, min((at for word in (_OWN, "ERROR: ", "runtime error: ") if (at := output.find(word)) >= 0), default=0)
+        0, min((at for word in (_OWN, "TRAP: ", "ERROR: ", "runtime error: ") if (at := output.find(word)) >= 0), default=0)
     )
     report = output[output.rfind("\n", 0, start) + 1 :][:_REPORTED]
     message = message_of(output) or last_line(output, "no output")
@@ -64,7 +67,10 @@ def _origin(output: str, message: str) -> str:
         return _VARYING.split(message)[0].strip()  # of a timeout or of too much memory, the place is chance
     function, file, line = _site(output)
     if assertion := _ASSERTION.match(message):
-        return f"failed assertion {assertion['condition']} in {function or 'an unknown function'}"
+        condition = assertion["condition"] or assertion["server"]
+        return f"failed assertion {condition} in {function or 'an unknown function'}"
+    if raised := _RAISED.match(message):
+        return f"{raised['what']} in {raised['function']}, {raised['file']}"
     if _OWN in output and function:
         return f"check in {function}, {file}:{line}"
     what = _VARYING.split(message)[0].strip(" :,")
@@ -73,7 +79,7 @@ def _origin(output: str, message: str) -> str:
 
 def _is_of_limit(message: str) -> bool:
     """Return whether an input takes too much time or memory."""
-    return message.startswith("libFuzzer: ") and "deadly signal" not in message
+    return message.startswith(("libFuzzer: ", _SLOW)) and "deadly signal" not in message
 
 
 def _site(output: str) -> tuple[str, str, str]:
@@ -81,7 +87,8 @@ def _site(output: str) -> tuple[str, str, str]:
     for frame in _FRAME.finditer(output):
         own, tree = _OWN_FILE.search(frame["file"]), _TREE_FILE.search(frame["file"])
         found = own or tree
-        if found and not (own and "/" not in own["file"]):  # files beside the folders of harnesses are stubs
+        stub = own and "/" not in own["file"]  # beside the folders of harnesses
+        if found and not stub and found["file"] != _ASSERTING:
             return frame["function"], found["file"], frame["line"]
     return "", "", ""
 
@@ -137,7 +144,7 @@ def kept_inputs(name: str, place: Path | None = None) -> Iterator[Kept]:
 
 def kept_of(name: str, place: Path | None = None) -> Kept:
     """Return the directories of a harness, which may not exist yet."""
-    return Kept((place or workdir.harness_inputs()) / name)
+    return Kept((place or workdir.harness_inputs()).absolute() / name)  # a server changes its working directory
 
 
 def read_input(path: Path) -> bytes:

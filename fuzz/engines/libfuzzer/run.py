@@ -29,7 +29,9 @@ _EXECUTED = re.compile(r"^stat::number_of_executed_units:\s*(\d+)", re.MULTILINE
 _REACHED = re.compile(
     r"^#\d+\t(?P<event>\w+) +cov: (?P<edges>\d+) ft: (?P<features>\d+) corp: (?P<inputs>\d+)/", re.MULTILINE
 )
-_MESSAGE = re.compile(r"^(?:pgduel harness: |.*runtime error: |==\d+== ?ERROR: )(.+)$", re.MULTILINE)
+_MESSAGE = re.compile(
+    r"^(?:(?:pgduel harness: |.*runtime error: |==\d+== ?ERROR: )(.+)|TRAP: (.+), PID: \d+)$", re.MULTILINE
+)
 _ARTIFACT = re.compile(r"Test unit written to (.+)$", re.MULTILINE)
 # maximum length of an input in bytes: about 120 operations
 _LONGEST = 400
@@ -68,7 +70,7 @@ class Reached:
 class HarnessRun:
     """The result of a run, which ends at the first crash.
 
-    Without one, `functions` has the coverage by function name, unless the run was stopped.
+    Without one, `functions` has the coverage by function name, unless the run was stopped, or a server's process ran it.
     """
 
     executions: int
@@ -146,19 +148,23 @@ def libfuzzer(
 ) -> tuple[int, str]:
     """Run a harness with options of libFuzzer; return its exit status and output.
 
-    If `stop` returns true, it is asked to end as at its limit of time. Raises CaseError after `seconds`.
+    If `stop` returns true, it is asked to end as at its limit of time. Its temporary files are deleted. Raises CaseError
+    after `seconds`.
     """
     symbolizer = shutil.which(_SYMBOLIZER)
     own = {"ASAN_SYMBOLIZER_PATH": symbolizer, "UBSAN_OPTIONS": "print_stacktrace=1"} if symbolizer else {}
     started, asked = time.monotonic(), False
-    with subprocess.Popen(
-        [harness, *OPTIONS, *options],
-        env=os.environ | own | dict(environment or {}),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        **(server_account().options() | {"start_new_session": True}),  # Ctrl-C is for the caller
-    ) as process:
+    with (
+        tempfile.TemporaryDirectory(prefix="pgduel-harness-", ignore_cleanup_errors=True) as scratch,
+        subprocess.Popen(
+            [harness, *OPTIONS, *options],
+            env=os.environ | own | {"TMPDIR": str(account_directory(Path(scratch)))} | dict(environment or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            **(server_account().options() | {"start_new_session": True}),  # Ctrl-C is for the caller
+        ) as process,
+    ):
         try:
             while True:
                 with suppress(subprocess.TimeoutExpired):
@@ -195,14 +201,15 @@ def _result(harness: Path, returncode: int, output: str, profile: Path) -> Harne
     if returncode or not executed:
         reason = run.message or last_line(output, "no output")
         raise CaseError(f"harness {harness} ended with {returncode}: {reason}")
-    stopped = not profile.stat().st_size  # libFuzzer ends without writing it
-    return replace(run, message="", functions={} if stopped else function_coverage(harness, profile))
+    # A stopped program does not write it, and one in a server's process has none.
+    covered = profile.exists() and profile.stat().st_size > 0
+    return replace(run, message="", functions=function_coverage(harness, profile) if covered else {})
 
 
 def message_of(output: str) -> str:
     """Return the first line about a failure, of the harness or a sanitizer; "" without one."""
     found = _MESSAGE.search(output)
-    return found[1] if found else ""
+    return found[1] or found[2] if found else ""
 
 
 def _reached(found: re.Match[str]) -> Reached:

@@ -39,21 +39,6 @@ inverse(uint32 odd)
 	return found;
 }
 
-/* Copy the input and append random bytes, so that a short one describes a join, too. */
-void
-lengthen(const uint8_t *data, size_t size, uint8_t *longer, int length)
-{
-	uint32		state = size;
-
-	for (size_t i = 0; i < size; i++)
-		state = murmurhash32(state ^ data[i]);
-	for (int i = 0; i < length; i++)
-	{
-		state = murmurhash32(state + i);
-		longer[i] = i < size ? data[i] : (uint8_t) state;
-	}
-}
-
 /* Set what a byte says about the plan and about both relations, which get their rows later. Bit 1 is the caller's. */
 void
 begin_join(JoinType type, HashJoinBloomMode mode, uint32 ways)

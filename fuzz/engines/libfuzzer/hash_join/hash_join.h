@@ -119,7 +119,6 @@ extern Row *row_in(TupleTableSlot *slot);
 extern void on_read(Reader *reader);
 
 /* draw.c */
-extern void lengthen(const uint8_t *data, size_t size, uint8_t *longer, int length);
 extern void begin_join(JoinType type, HashJoinBloomMode mode, uint32 ways);
 extern Alike draw_alike(Input *input);
 extern void draw_plan(Input *input);

@@ -1,0 +1,17 @@
+/*
+ * Queries drawn from an input, and the settings under which they run.
+ */
+#ifndef QUERIES_H
+#define QUERIES_H
+
+#include "input.h"
+#include "lib/stringinfo.h"
+
+/* Append a query whose rows are the same, but for their order, under all settings. It raises no error. */
+extern void draw_query(Input *input, StringInfo sql);
+
+/* Append the statements that set drawn values, or those of the reference. */
+extern void draw_settings(Input *input, StringInfo sql);
+extern void reference_settings(StringInfo sql);
+
+#endif
