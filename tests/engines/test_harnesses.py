@@ -46,6 +46,23 @@ Direct leak of 32 byte(s) in 1 object(s) allocated from:
     #1 0x000000545e10 in palloc harness/backend_stubs.c:50:4
     #2 0x000000545e13 in dense_alloc src/backend/executor/nodeHash.c:2900:4
 """
+SERVER_ASSERTION = """
+TRAP: failed Assert("slot != NULL"), File: "../source/src/backend/executor/nodeHash.c", Line: 5, PID: 71
+postgres(ExceptionalCondition+0x97)[0x55]
+==71== ERROR: libFuzzer: deadly signal
+    #7 0x55f in ExceptionalCondition /x/build/../source/src/backend/utils/error/assert.c:66:2
+    #8 0x55e in ExecHashTableInsert /x/build/../source/src/backend/executor/nodeHash.c:5:2
+"""
+SERVER_ERROR = """
+pgduel harness: XX000: could not find 3 rows, raised in ExecSort, nodeSort.c
+==3== ERROR: libFuzzer: deadly signal
+    #8 0x000000545e13 in rows_of harness/queries/harness.c:90:4
+"""
+SLOW = """
+pgduel harness: a process takes more than 20 s of CPU time
+==3== ERROR: libFuzzer: deadly signal
+    #8 0x000000545e13 in ExecInterpExpr /x/source/src/backend/executor/execExprInterp.c:90:4
+"""
 TIMEOUT = """
 ALARM: working on the last Unit for 61 seconds
 ==5== ERROR: libFuzzer: timeout after 61 seconds
@@ -62,6 +79,9 @@ ALARM: working on the last Unit for 61 seconds
         (UNDEFINED, "shift exponent in blockbloom_locate, src/include/lib/blockbloom.h"),
         (LEAK, "LeakSanitizer: detected memory leaks in dense_alloc, src/backend/executor/nodeHash.c"),
         (TIMEOUT, "libFuzzer: timeout after"),
+        (SERVER_ASSERTION, "failed assertion slot != NULL in ExecHashTableInsert"),
+        (SERVER_ERROR, "XX000 in ExecSort, nodeSort.c"),
+        (SLOW, "a process takes more than"),
     ],
 )
 def test_the_origin_of_a_failure_does_not_depend_on_the_input(output: str, origin: str) -> None:

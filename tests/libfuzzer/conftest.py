@@ -1,10 +1,10 @@
-"""Fixtures of native harnesses for any tree of PostgreSQL 17, with the headers of one build."""
+"""Fixtures of native harnesses for any tree of PostgreSQL 17, with the headers of one build, or a build of the tree."""
 
 from pathlib import Path
 
 import pytest
 
-from fuzz.engines.libfuzzer.build import build_harness
+from fuzz.engines.libfuzzer.build import build_harness, harness_named
 from fuzz.servers.arm import parse_series, shipped_series
 from fuzz.servers.base import Base, resolve_base
 from fuzz.servers.build import Build, ensure_build
@@ -29,6 +29,8 @@ def harness(base: Base, build: Build) -> Harness:
         series = parse_series(arm, base)
         if bug is not None:
             series += series_from_files([bug])
-        return build_harness(build, name, apply_series(base.tree, Series(arm, series.patches))[-1])
+        tree = apply_series(base.tree, Series(arm, series.patches))[-1]
+        flavor = harness_named(name).flavor
+        return build_harness(ensure_build(tree, FLAVORS[flavor], print) if flavor else build, name, tree)
 
     return made

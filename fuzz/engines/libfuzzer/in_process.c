@@ -166,9 +166,12 @@ arguments(int *count)
 	static char *const own[] = {"-rss_limit_mb=0", "-malloc_limit_mb=0", "-detect_leaks=0",
 		"-entropic=0",			/* its bookkeeping costs more than queries, with so many edges */
 		"-use_counters=0"};		/* how often an edge is taken follows from numbers of rows */
-	char	   *rest = strdup(getenv("PGDUEL_ARGUMENTS"));
-	char	  **list = calloc(strlen(rest) + lengthof(own) + 2, sizeof(char *));
+	const char *given = getenv("PGDUEL_ARGUMENTS");
+	char	   *rest = given ? strdup(given) : NULL;
+	char	  **list = rest ? calloc(strlen(rest) + lengthof(own) + 2, sizeof(char *)) : NULL;
 
+	if (list == NULL)
+		fatal("only pgduel starts it, with arguments");
 	*count = 0;
 	list[(*count)++] = strsep(&rest, "\n");
 	for (int i = 0; i < lengthof(own); i++)

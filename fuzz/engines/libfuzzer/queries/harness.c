@@ -12,6 +12,7 @@
 #include "tcop/dest.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "varatt.h"
 
 #define QUERIES		16			/* of an input: a fork takes as long as several of them */
 #define LENGTH		512			/* as many bytes as they read at most */
@@ -86,6 +87,7 @@ rows_of(const char *sql)
 		if (SPI_execute_extended(sql, &options) != SPI_OK_SELECT)
 			fatal("the query is no SELECT");
 		SPI_finish();
+		rows.checksum += plant_failure();
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();

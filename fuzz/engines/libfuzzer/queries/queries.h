@@ -14,4 +14,7 @@ extern void draw_query(Input *input, StringInfo sql);
 extern void draw_settings(Input *input, StringInfo sql);
 extern void reference_settings(StringInfo sql);
 
+/* Fail as a test demands; return what is to be added to the checksum of rows, which is 0 without a test. */
+extern uint64 plant_failure(void);
+
 #endif
