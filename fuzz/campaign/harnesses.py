@@ -35,7 +35,7 @@ class HarnessResult:
     run: HarnessRun
     seconds: float
     kept: int  # inputs
-    functions: tuple[int, int]  # of the tested files: called ones, and all; (0, 0) after a failure
+    functions: tuple[int, int]  # of the tested files: called ones, and all; (0, 0) after a failure or without such files
     remark: str = ""  # reason why the kept inputs were not merged
 
 
@@ -69,7 +69,8 @@ class HarnessCampaign:
             self.report(f"{harness.name}: merging the kept inputs")
             remark = _merged(program, kept, seeds)
             self._record_left(harness.name, program, kept)
-            covered = covered or run_harness(program, 0, seeds, kept=kept.inputs, artifacts=kept.artifacts).functions
+            if not (covered or harness.flavor):  # the run was stopped
+                covered = run_harness(program, 0, seeds, kept=kept.inputs, artifacts=kept.artifacts).functions
         calls = [each.calls for each in covered.values() if each.file in harness.files]
         called = (sum(map(bool, calls)), len(calls))
         return HarnessResult(harness.name, run, time.monotonic() - began, len(kept.names()), called, remark)

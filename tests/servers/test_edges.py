@@ -69,18 +69,18 @@ def home() -> Iterator[Path]:
         yield directory
 
 
-def make(directory: Path) -> None:
+def make(directory: Path, *sanitizer: str) -> None:
     listed = directory / "src" / "backend" / "executor"
     listed.mkdir(parents=True)
     (listed / "listed.c").write_text(LISTED)
     (listed / "late.c").write_text(LATE)
     (directory / "main.c").write_text(MAIN)
-    compiling, linking = edge_options(CLANG)
+    compiling, linking = edge_options(CLANG, sanitized=bool(sanitizer))
     for source in ("./src/backend/executor/listed.c", "./src/backend/executor/late.c", "main.c"):
-        compiled = [CLANG, "-g", "-fPIC", *compiling.split(), "-Wall", "-Werror", "-c", source]
+        compiled = [CLANG, "-g", "-fPIC", *sanitizer, *compiling.split(), "-Wall", "-Werror", "-c", source]
         subprocess.run(compiled, cwd=directory, check=True)
-    program = [CLANG, "-rdynamic", "main.o", "listed.o", *linking.split(), "-o", "program"]
-    library = [CLANG, "-shared", "late.o", *linking.split(), "-o", "late.so"]
+    program = [CLANG, *sanitizer, "-rdynamic", "main.o", "listed.o", *linking.split(), "-o", "program"]
+    library = [CLANG, *sanitizer, "-shared", "late.o", *linking.split(), "-o", "late.so"]
     for command in (program, library):
         subprocess.run(command, cwd=directory, check=True)
 
@@ -106,6 +106,16 @@ def test_a_program_and_a_library_count_in_one_file(home: Path) -> None:
     both = counts(home, layout, "./late.so")
     assert (both[: first.edges] == alone[: first.edges]).all()
     assert both[first.edges :].sum() > 0
+
+
+def test_a_program_with_a_sanitizer_counts_too(home: Path) -> None:
+    with open_to_all() as directory:
+        make(directory, "-fsanitize=address")
+        layout = layout_in((directory / "program", directory / "late.so"))
+        reached = counts(directory, layout, "./late.so")
+        first = layout.regions[0].edges
+        assert reached[:first].sum() > 0
+        assert reached[first:].sum() > 0
 
 
 def test_a_program_that_counts_nothing_is_refused(home: Path) -> None:
