@@ -35,7 +35,7 @@ class HarnessResult:
     run: HarnessRun
     seconds: float
     kept: int  # inputs
-    functions: tuple[int, int]  # of the tested files: called ones, and all; (0, 0) after a failure or without such files
+    functions: tuple[int, int]  # of the tested files: called ones, and all; (0, 0) without them, or after a failure
     remark: str = ""  # reason why the kept inputs were not merged
 
 

@@ -11,7 +11,8 @@ from tests.libfuzzer.harnesses import TOP, Harness, assert_clean
 pytestmark = pytest.mark.servers
 
 CORPUS = TOP / "corpus" / "libfuzzer" / "queries"
-BUGS = TOP / "tests" / "injected_bugs"
+INJECTED = TOP / "tests" / "injected_bugs"
+BUGS = ("bloom/bloom_left_join_drops", "buckets/chain_lost_in_rebuild", "group_keeps_right_count")
 CPU_SECONDS = 60.0
 CLOCK = 240.0  # seconds of the clock, at most: a busy machine needs several times as many as an idle one
 
@@ -48,9 +49,9 @@ def test_each_kind_of_failure_is_found_and_shows_its_query(
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-@pytest.mark.parametrize("bug", ["bloom/bloom_left_join_drops", "buckets/chain_lost_in_rebuild", "group_keeps_right_count"])
+@pytest.mark.parametrize("bug", BUGS)
 def test_finds_injected_bug(harness: Harness, tmp_path: Path, bug: str, seed: int) -> None:
-    found = run_harness(harness("queries", bug=BUGS / f"{bug}.patch"), CLOCK, tmp_path, seed=seed)
+    found = run_harness(harness("queries", bug=INJECTED / f"{bug}.patch"), CLOCK, tmp_path, seed=seed)
     assert found.crash is not None
     assert found.message
     assert found.cpu_seconds < CPU_SECONDS

@@ -29,12 +29,15 @@ _FAILED: Final = ("crash-", "leak-", "oom-", "timeout-")  # libFuzzer's prefixes
 _FRAME: Final = re.compile(r"^ +#\d+ 0x[0-9a-f]+ in (?P<function>\w+) (?P<file>\S+?):(?P<line>\d+)", re.MULTILINE)
 _OWN_FILE: Final = re.compile(r"(?:^|/)harness/(?P<file>[\w./-]+)$")
 _TREE_FILE: Final = re.compile(r"(?:^|/)(?P<file>(?:src|contrib)/[\w./-]+)$")
-_ASSERTION: Final = re.compile(r"^failed (?:assertion: (?P<condition>.+), line \d+|Assert\(\"(?P<server>.+)\"\), File: .*)$")
+_ASSERTION: Final = re.compile(
+    r"^failed (?:assertion: (?P<condition>.+), line \d+|Assert\(\"(?P<server>.+)\"\), File: .*)$"
+)
 _RAISED: Final = re.compile(r"^(?P<what>\w+): .*, raised in (?P<function>\w+), (?P<file>[\w.]+)$")  # by the server
 _ASSERTING: Final = "src/backend/utils/error/assert.c"
 _SLOW: Final = "a process takes more than "  # in_process.c
 _VARYING: Final = re.compile(r"[\"(\d]| 0x| on (?:unknown )?address")  # the rest of a message may depend on the input
 _OWN: Final = "pgduel harness: "
+_BEGINNINGS: Final = (_OWN, "TRAP: ", "ERROR: ", "runtime error: ")  # of reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +52,8 @@ class Failure:
 
 def failure_of(output: str, data: bytes) -> Failure:
     """Return the failure that libFuzzer's output describes."""
-    start = max(
-        0, min((at for word in (_OWN, "TRAP: ", "ERROR: ", "runtime error: ") if (at := output.find(word)) >= 0), default=0)
-    )
+    places = [at for word in _BEGINNINGS if (at := output.find(word)) >= 0]
+    start = min(places, default=0)
     report = output[output.rfind("\n", 0, start) + 1 :][:_REPORTED]
     message = message_of(output) or last_line(output, "no output")
     return Failure(_origin(output, message), message, report, data)

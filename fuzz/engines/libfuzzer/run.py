@@ -70,7 +70,7 @@ class Reached:
 class HarnessRun:
     """The result of a run, which ends at the first crash.
 
-    Without one, `functions` has the coverage by function name, unless the run was stopped, or a server's process ran it.
+    Without one, `functions` has the coverage by function name, unless the run was stopped, or ran in a server.
     """
 
     executions: int
@@ -148,8 +148,8 @@ def libfuzzer(
 ) -> tuple[int, str]:
     """Run a harness with options of libFuzzer; return its exit status and output.
 
-    If `stop` returns true, it is asked to end as at its limit of time. Its temporary files are deleted. Raises CaseError
-    after `seconds`.
+    If `stop` returns true, it is asked to end as at its limit of time. Its temporary files are deleted. Raises
+    CaseError after `seconds`.
     """
     symbolizer = shutil.which(_SYMBOLIZER)
     own = {"ASAN_SYMBOLIZER_PATH": symbolizer, "UBSAN_OPTIONS": "print_stacktrace=1"} if symbolizer else {}
