@@ -105,14 +105,15 @@ describe(const char *format,...)
 	va_end(args);
 }
 
-/* A warning, or an error that ends the process, is a failure. Other messages are not printed. */
+/* A warning or an error is a failure, where it is raised: exit_on_error makes errors fatal. Others are not printed. */
 static void
 judge_message(ErrorData *message)
 {
 	message->output_to_server = false;
 	if (message->elevel >= WARNING)
-		fatal("%s: %s, raised in %s, %s", error_severity(message->elevel), message->message, message->funcname,
-			  message->filename);
+		fatal("%s: %s, raised in %s, %s",
+			  message->elevel < ERROR ? error_severity(message->elevel) : unpack_sql_state(message->sqlerrcode),
+			  message->message, message->funcname, message->filename);
 }
 
 static void
@@ -132,6 +133,8 @@ run_in_fork(const uint8_t *data, size_t size)
 	int			status;
 	pid_t		child;
 
+	if (size == 0)				/* libFuzzer's first call, of which it keeps nothing */
+		return 0;
 	memset(progress, 0, offsetof(typeof(*progress), doing) + 1);
 	child = fork();
 	if (child < 0)

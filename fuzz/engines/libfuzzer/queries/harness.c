@@ -80,26 +80,13 @@ rows_of(const char *sql)
 	SPIExecuteOptions options = {.read_only = true, .dest = &rows.receiver};
 	MemoryContext context = CurrentMemoryContext;
 
-	PG_TRY();
-	{
-		BeginInternalSubTransaction(NULL);
-		SPI_connect();
-		if (SPI_execute_extended(sql, &options) != SPI_OK_SELECT)
-			fatal("the query is no SELECT");
-		SPI_finish();
-		rows.checksum += plant_failure();
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		ErrorData  *error;
-
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		fatal("%s: %s, raised in %s, %s", unpack_sql_state(error->sqlerrcode), error->message, error->funcname,
-			  error->filename);
-	}
-	PG_END_TRY();
+	BeginInternalSubTransaction(NULL);
+	SPI_connect();
+	if (SPI_execute_extended(sql, &options) != SPI_OK_SELECT)
+		fatal("the query is no SELECT");
+	SPI_finish();
+	rows.checksum += plant_failure();
+	ReleaseCurrentSubTransaction();
 	MemoryContextSwitchTo(context);
 	return rows;
 }
