@@ -8,7 +8,7 @@ from fuzz.engines.libfuzzer.kept import failure_of, read_input
 from fuzz.engines.libfuzzer.run import run_harness
 from tests.libfuzzer.harnesses import TOP, Harness, assert_clean
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.long(group="guided_sanitize")]
 
 CORPUS = TOP / "corpus" / "libfuzzer" / "queries"
 INJECTED = TOP / "tests" / "injected_bugs"
@@ -33,7 +33,7 @@ def test_queries_return_equal_rows_under_all_settings(harness: Harness) -> None:
         ("assertion", "failed assertion str != NULL in appendBinaryStringInfo"),
         ("memory", "AddressSanitizer: heap-use-after-free in plant_failure, queries/canary.c"),
         ("loop", "a process takes more than"),
-        ("signal", "check in "),
+        ("signal", "a process ends by signal"),
         ("exit", "libFuzzer: fuzz target exited"),
     ],
 )

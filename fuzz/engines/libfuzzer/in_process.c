@@ -158,7 +158,7 @@ run_in_fork(const uint8_t *data, size_t size)
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF)
 		fatal("a process takes more than %d s of CPU time", SECONDS);
 	if (WIFSIGNALED(status))
-		fatal("signal %d ends a process", WTERMSIG(status));
+		fatal("a process ends by signal %d", WTERMSIG(status));
 	fatal("a process ends itself");
 }
 

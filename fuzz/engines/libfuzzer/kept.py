@@ -34,7 +34,8 @@ _ASSERTION: Final = re.compile(
 )
 _RAISED: Final = re.compile(r"^(?P<what>\w+): .*, raised in (?P<function>\w+), (?P<file>[\w.]+)$")  # by the server
 _ASSERTING: Final = "src/backend/utils/error/assert.c"
-_SLOW: Final = "a process takes more than "  # in_process.c
+_FORK: Final = "a process "  # beginnings of messages about a fork (in_process.c)
+_SLOW_FORK: Final = f"{_FORK}takes more than "
 _VARYING: Final = re.compile(r"[\"(\d]| 0x| on (?:unknown )?address")  # the rest of a message may depend on the input
 _OWN: Final = "pgduel harness: "
 _BEGINNINGS: Final = (_OWN, "TRAP: ", "ERROR: ", "runtime error: ")  # of reports
@@ -65,7 +66,7 @@ def _origin(output: str, message: str) -> str:
     The place of a check is its line in the harness. That of any other message is a function, because a patch moves
     lines.
     """
-    if _is_of_limit(message):
+    if _is_of_limit(message) or message.startswith(_FORK):
         return _VARYING.split(message)[0].strip()  # of a timeout or of too much memory, the place is chance
     function, file, line = _site(output)
     if assertion := _ASSERTION.match(message):
@@ -81,7 +82,7 @@ def _origin(output: str, message: str) -> str:
 
 def _is_of_limit(message: str) -> bool:
     """Return whether an input takes too much time or memory."""
-    return message.startswith(("libFuzzer: ", _SLOW)) and "deadly signal" not in message
+    return message.startswith(("libFuzzer: ", _SLOW_FORK)) and "deadly signal" not in message
 
 
 def _site(output: str) -> tuple[str, str, str]:
