@@ -7,7 +7,7 @@
 
 #include "queries/queries.h"
 
-#define MOST_ROWS		20000	/* of a join */
+#define MOST_ROWS		8000	/* of a join */
 
 typedef struct Relation
 {
@@ -21,14 +21,14 @@ static const Relation relations[] = {
 	{"few", 10, 4},
 	{"nothing", 1, 1},
 	{"tens", 60, 6},
-	{"many_keys", 200, 2},
-	{"hundreds", 400, 12},
-	{"parts", 300, 9},
-	{"mates", 200, 6},
-	{"pieces", 250, 8},
-	{"wide", 300, 9},
-	{"misjudged", 800, 30},
-	{"thousand", 1200, 30},
+	{"many_keys", 100, 2},
+	{"hundreds", 200, 10},
+	{"parts", 150, 8},
+	{"mates", 120, 6},
+	{"pieces", 130, 7},
+	{"wide", 90, 8},
+	{"misjudged", 400, 26},
+	{"large", 500, 24},
 };
 
 /* A FROM clause in the making: its relations are r1, r2 ... of the query */
@@ -85,7 +85,7 @@ relation_in(Query *query, From from)
 static From
 add_series(Query *query, From from, int limit)
 {
-	static const int sizes[] = {1, 3, 20, 100, 300, 700, 1500, 4000};
+	static const int sizes[] = {1, 3, 20, 50, 100, 200, 400, 1000};
 	int			rows = Min(sizes[number(query, lengthof(sizes))], limit);
 	int			keys = rows / 5 + 1;
 	bool		unknown = one_in(query, 3);
@@ -93,7 +93,7 @@ add_series(Query *query, From from, int limit)
 	appendStringInfo(query->sql,
 					 "(SELECT nullif(g %% %d, 3) AS k, g %% %d AS s, g AS u, 'v' || g %% %d AS t, repeat('w', g %% %d) AS w "
 					 "FROM generate_series(1, %s%d%s) AS g) AS r%d",
-					 keys, keys + 5, keys + 9, number(query, 128) + 1, unknown ? "(SELECT " : "", rows,
+					 keys, keys + 5, keys + 9, 8 * number(query, 128) + 1, unknown ? "(SELECT " : "", rows,
 					 unknown ? ")" : "", from.next);
 	return (From) {from.next, from.next + 1, rows, 6};
 }
@@ -250,7 +250,7 @@ add_subquery_condition(Query *query, From from)
 
 	initStringInfo(&clause);
 	query->sql = &clause;
-	inner = add_relation(query, inner, 400, 400);
+	inner = add_relation(query, inner, 200, 200);
 	query->relations = inner.next - 1;
 	query->sql = sql;
 	if (kind < 2)
@@ -285,12 +285,13 @@ add_where(Query *query, From from)
 	}
 }
 
-/* Append expressions of an integer and a text column. */
+/* Append an integer and a text column. The widest one, w, makes hash tables need several batches. */
 static void
 add_columns(Query *query, From from)
 {
-	appendStringInfo(query->sql, "r%d.%s AS x", relation_in(query, from), integer_column(query));
-	appendStringInfo(query->sql, ", r%d.%s AS y", relation_in(query, from), ONE_OF(query, "t", "t", "w"));
+	appendStringInfo(query->sql, ONE_OF(query, "r%d.k AS x", "r%d.s AS x", "r%d.u AS x", "length(r%d.w) AS x"),
+					 relation_in(query, from));
+	appendStringInfo(query->sql, ", r%d.%s AS y", relation_in(query, from), ONE_OF(query, "t", "w"));
 }
 
 /* Append a query without grouping; its columns are x and y. */

@@ -4,7 +4,7 @@ SELECT CASE WHEN i % 11 = 3 THEN NULL WHEN i % 7 = 5 THEN 300 + i ELSE i * 7 % k
 	CASE WHEN i < skewed THEN 1 ELSE i % (2 * keys + 1) END,
 	i,
 	CASE WHEN i % 13 <> 6 THEN 'v' || i * 3 % keys END,
-	repeat('w', i % width)
+	repeat('w', width + i % 9)
 FROM generate_series(0, rows - 1) AS i
 $$;
 
@@ -12,15 +12,15 @@ CREATE TABLE few AS SELECT * FROM make_rows(10, 4, 3, 20);
 
 CREATE TABLE nothing AS SELECT * FROM few WHERE false;
 
-CREATE TABLE tens AS SELECT * FROM make_rows(60, 17, 4, 40);
+CREATE TABLE tens AS SELECT * FROM make_rows(60, 17, 4, 1000);
 
-CREATE TABLE many_keys AS SELECT * FROM make_rows(200, 199, 1, 20);
+CREATE TABLE many_keys AS SELECT * FROM make_rows(100, 99, 1, 100);
 
-CREATE TABLE hundreds AS SELECT * FROM make_rows(400, 53, 8, 30);
+CREATE TABLE hundreds AS SELECT * FROM make_rows(200, 53, 8, 400);
 
-CREATE TABLE wide AS SELECT * FROM make_rows(300, 53, 6, 600);
+CREATE TABLE wide AS SELECT * FROM make_rows(90, 29, 6, 1500);
 
-CREATE TABLE thousand AS SELECT * FROM make_rows(1200, 97, 20, 30);
+CREATE TABLE large AS SELECT * FROM make_rows(500, 97, 20, 250);
 
 CREATE TABLE parts (LIKE few) PARTITION BY RANGE (k);
 
@@ -44,11 +44,11 @@ CREATE TABLE parts_rest PARTITION OF parts DEFAULT;
 
 CREATE TABLE mates_rest PARTITION OF mates DEFAULT;
 
-INSERT INTO parts SELECT * FROM make_rows(300, 53, 6, 30);
+INSERT INTO parts SELECT * FROM make_rows(150, 53, 6, 500);
 
-INSERT INTO mates SELECT * FROM make_rows(200, 53, 4, 30);
+INSERT INTO mates SELECT * FROM make_rows(120, 53, 4, 600);
 
-INSERT INTO pieces SELECT * FROM make_rows(250, 53, 5, 30);
+INSERT INTO pieces SELECT * FROM make_rows(130, 53, 5, 300);
 
 CREATE UNIQUE INDEX ON few (u);
 
@@ -58,7 +58,7 @@ CREATE UNIQUE INDEX ON many_keys (u);
 
 CREATE INDEX ON hundreds (k);
 
-CREATE INDEX ON thousand (s, k);
+CREATE INDEX ON large (s, k);
 
 CREATE INDEX ON parts (k);
 
@@ -70,7 +70,7 @@ CREATE TABLE misjudged AS SELECT * FROM make_rows(20, 40, 1, 10);
 
 ANALYZE misjudged;
 
-INSERT INTO misjudged SELECT * FROM make_rows(800, 40, 20, 30) WHERE u >= 20;
+INSERT INTO misjudged SELECT * FROM make_rows(400, 40, 20, 200) WHERE u >= 20;
 
 VACUUM (FREEZE);
 

@@ -20,8 +20,8 @@ typedef struct Setting
 
 /* The reference joins by merging, without partitions, and in enough memory for one batch. */
 static const Setting settings[] = {
-	{"work_mem", "64MB", {"64kB", "64kB", "64kB", "80kB", "128kB", "256kB", "64kB", "4MB"}},
-	{"hash_mem_multiplier", "2", {"1", "1", "1", "1.5", "2", "1", "1", "4"}},
+	{"work_mem", "64MB", {"64kB", "64kB", "64kB", "64kB", "80kB", "128kB", "64kB", "4MB"}},
+	{"hash_mem_multiplier", "2", {"1", "1", "1", "1.5", "1", "1", "1", "2"}},
 	{"enable_hashjoin", "off", SELDOM_OFF},
 	{"enable_mergejoin", "on", {"off", "off", "off", "off", "off", "on", "off", "on"}},
 	{"enable_nestloop", "off", OFTEN_OFF},
