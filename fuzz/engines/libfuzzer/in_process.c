@@ -152,14 +152,14 @@ run_in_fork(const uint8_t *data, size_t size)
 	if (progress->ended && status == 0)
 		return 0;
 
-	fprintf(stderr, "\n%s\n", progress->doing);
-	if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
-		_exit(WEXITSTATUS(status)); /* it has reported the failure */
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF)
-		fatal("a process takes more than %d s of CPU time", SECONDS);
+		fatal("a process takes more than %d s of CPU time\n%s", SECONDS, progress->doing);
 	if (WIFSIGNALED(status))
-		fatal("a process ends by signal %d", WTERMSIG(status));
-	fatal("a process ends itself");
+		fatal("a process ends by signal %d\n%s", WTERMSIG(status), progress->doing);
+	if (WEXITSTATUS(status) == 0)
+		fatal("a process ends itself\n%s", progress->doing);
+	fprintf(stderr, "\n%s\n", progress->doing);
+	_exit(WEXITSTATUS(status)); /* the fork has reported the failure */
 }
 
 /* Return the arguments of libFuzzer: those for all inputs in forks, and the caller's, a line each. */
