@@ -24,7 +24,7 @@ class AddedGenerator(Generator):
             *(Step(_PARTITION.format(n)) for n in range(partitions)),
             Step(f"INSERT INTO p SELECT n FROM generate_series(0, {partitions * 10 - 1}) AS n WHERE n % 10 < 9"),
         )
-        return Case(self.name, scene, tuple(_join(rng, partitions) for _ in range(scale.queries // 4)))
+        return Case(self.name, scene, tuple(_join(rng, partitions) for _ in range(scale.actions(4))))
 
 
 def _join(rng: random.Random, partitions: int) -> Step:
