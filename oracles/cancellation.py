@@ -14,7 +14,7 @@ then raise the error of a cancel. Faults that only such a run shows are findings
 `crash`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import ClassVar, Final
 
@@ -25,20 +25,17 @@ from oracles.explain.nodes import (
     UNINTERRUPTED,
     Node,
     canceling,
-    explained_runs,
     places,
     plan_kinds,
     plan_shape,
-    plans,
 )
 from oracles.framework.canaries import canary_case, query
-from oracles.framework.cost import Cost, CostOracle, CostPair
+from oracles.framework.cost import Cost, ExplainedCostOracle, ExplainedCostPair
 from oracles.framework.difference_text import ended
 from oracles.framework.verdicts import lost_session
-from oracles.model.case import Case
-from oracles.model.finding import UNDER_PLAN, Evidence, Finding
+from oracles.model.finding import UNDER_PLAN, Finding
 from oracles.model.observation import Observation, Outcome, Run
-from oracles.model.oracle import Canary, Inconclusive, More, Sample, Unstable, Verdict
+from oracles.model.oracle import Canary, More, Unstable, Verdict
 from oracles.model.sqlstate import QUERY_CANCELED
 
 _MARGIN: Final = 10.0  # ms
@@ -81,26 +78,12 @@ def _disobeyed(seen: Observation) -> bool:
 COSTS: Final = (Cost("CPU time without a check for interrupts", "ms", 1.5, _MARGIN, 20, _uninterrupted),)
 
 
-class _CancellationPair(CostPair):
+class _CancellationPair(ExplainedCostPair):
     oracle = "cancellation"
     costs = COSTS
 
-    def first(self, arm: str) -> Run:
-        return explained_runs(self.case, (arm,))[0]
-
-    def round(self, arm: str, others: tuple[tuple[int, str], ...], number: int) -> Run:
-        return Run(arm, self.case.modes, explain=True, instead=others, repetition=number)
-
-    def compared(self) -> tuple[list[int], Inconclusive | None]:
-        seen = [self.observations[self.first(arm)] for arm in (self.reference, self.suspect)]
-        if any(each.residue is None for each in seen):
-            return [], lost_session(*seen)
-        ours, theirs = (dict(plans(each)) for each in seen)
-        common = sorted(ours.keys() & theirs.keys())
-        return [step for step in common if plan_shape(ours[step]) == plan_shape(theirs[step])], None
-
-    def evidence(self, sql: str) -> Evidence:
-        return Evidence(sql, explained=True)
+    def form(self, plan: Node) -> str:
+        return plan_shape(plan)
 
     def judge(self) -> tuple[Verdict, ...] | More:
         """Return the verdicts on the longest time without a check, and on the longest query, canceled."""
@@ -152,17 +135,12 @@ class _CancellationPair(CostPair):
         )
 
 
-class Cancellation(CostOracle):
+class Cancellation(ExplainedCostOracle):
     """Queries that run much longer after a cancel than on the reference, or do not obey it."""
 
     name: ClassVar[str] = _CancellationPair.oracle
-    samples: ClassVar[tuple[Sample, ...]] = (EXPLAINED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary("ignore_interrupts", canary_case(query("SELECT n, name FROM canary"), samples=(EXPLAINED,))),
         Canary("ignore_cancel", canary_case(_LONG_QUERY, samples=(EXPLAINED,))),
     )
     pair = _CancellationPair
-
-    def own_runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
-        """Return the explained runs of a share of cases."""
-        return explained_runs(case, arms)

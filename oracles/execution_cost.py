@@ -15,7 +15,7 @@ the reference's tables in several batches are allowed in addition. So are larger
 expected tuples deserve is judged by the oracle `buckets`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable
 from typing import ClassVar, Final
 
 from oracles.buckets import BATCHES, PEAK
@@ -24,20 +24,14 @@ from oracles.explain.nodes import (
     EXECUTOR_MEMORY,
     EXPLAINED,
     Node,
-    explained_runs,
     loops,
     places,
     plan_shape,
-    plans,
 )
 from oracles.framework.canaries import canary_case, query
-from oracles.framework.cost import Cost, CostOracle, CostPair
-from oracles.framework.verdicts import lost_session
+from oracles.framework.cost import Cost, ExplainedCostOracle, ExplainedCostPair
 from oracles.memory.batches import ORIGINAL_BATCHES, memory_of_buckets
-from oracles.model.case import Case
-from oracles.model.finding import Evidence
-from oracles.model.observation import Run
-from oracles.model.oracle import Canary, Inconclusive, Sample
+from oracles.model.oracle import Canary
 
 _EXECUTIONS: Final = 5  # in a round
 _OVERESTIMATE: Final = 100  # times the rows of a hash table
@@ -105,40 +99,22 @@ COSTS: Final = (
 )
 
 
-class _ExecutionCostPair(CostPair):
+class _ExecutionCostPair(ExplainedCostPair):
     oracle = "execution_cost"
     costs = COSTS
+    executions = _EXECUTIONS
 
-    def first(self, arm: str) -> Run:
-        return explained_runs(self.case, (arm,))[0]
-
-    def round(self, arm: str, others: tuple[tuple[int, str], ...], number: int) -> Run:
-        return Run(arm, self.case.modes, explain=True, executions=_EXECUTIONS, instead=others, repetition=number)
-
-    def compared(self) -> tuple[list[int], Inconclusive | None]:
-        seen = [self.observations[self.first(arm)] for arm in (self.reference, self.suspect)]
-        if any(each.residue is None for each in seen):
-            return [], lost_session(*seen)
-        ours, theirs = (dict(plans(each)) for each in seen)
-        common = sorted(ours.keys() & theirs.keys())
-        return [step for step in common if _form(ours[step]) == _form(theirs[step])], None
-
-    def evidence(self, sql: str) -> Evidence:
-        return Evidence(sql, explained=True)
+    def form(self, plan: Node) -> Hashable:
+        return _form(plan)
 
 
-class ExecutionCost(CostOracle):
+class ExecutionCost(ExplainedCostOracle):
     """Queries that need much more CPU time, buffers or memory than with the same plan on the reference."""
 
     name: ClassVar[str] = _ExecutionCostPair.oracle
-    samples: ClassVar[tuple[Sample, ...]] = (EXPLAINED,)
     canaries: ClassVar[tuple[Canary, ...]] = (
         Canary("run_slowly", _CANARY),
         Canary("read_again", _CANARY),
         Canary("execute_with_more_memory", _CANARY),
     )
     pair = _ExecutionCostPair
-
-    def own_runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
-        """Return the explained runs of a share of cases."""
-        return explained_runs(case, arms)

@@ -14,7 +14,7 @@ _REPEATED: Final = re.compile(rf"\b{SAME} \d+ times$")
 
 
 class DoubtState(StrEnum):
-    """What the later tries of a doubt came to."""
+    """The result of the later tries of a doubt."""
 
     FINDING = "became a finding"  # one of them showed a finding
     DECIDED = "decided"  # the oracle decided in each

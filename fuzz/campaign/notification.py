@@ -133,7 +133,7 @@ def _called(command: Sequence[str], event: Mapping[str, Any], say: Say) -> bool:
 
 
 def _failure(command: Sequence[str], line: str) -> str:
-    """Run a command with a line on stdin, in a session of its own. Return what it failed to do, or ""."""
+    """Run a command with a line on stdin, in a session of its own. Return its failure in words, or ""."""
     try:
         process = subprocess.Popen(
             command,

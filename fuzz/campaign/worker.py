@@ -178,7 +178,7 @@ class CaseWork:
     store: str = field(default_factory=store_url.store_url, repr=False)  # the URL, which new processes do not inherit
 
     def digest(self) -> str:
-        """Return a digest of all that decides what a case does: builds, settings, pgduel's code and the user's."""
+        """Return a digest of builds, settings, pgduel's code and the user's, which determine the edges of a case."""
         arms = [(arm.build.key, arm.settings) for arm in self.arms]
         return hashlib.sha256(repr((arms, self.files, code_digest())).encode()).hexdigest()[:12]
 

@@ -8,17 +8,18 @@ million. Time is CPU time, because elapsed time depends on other processes of th
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import ClassVar, Final
 
-from oracles.explain.nodes import Node, plan_kinds, plans
+from oracles.explain.nodes import EXPLAINED, Node, explained_runs, plan_kinds, plans
 from oracles.framework.pairwise import Pair, SampledPairwise
+from oracles.framework.verdicts import lost_session
 from oracles.model.case import Case, Kind
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
 from oracles.model.observation import Run
-from oracles.model.oracle import Agree, Inconclusive, More, Observations, Unstable, Verdict
+from oracles.model.oracle import Agree, Inconclusive, More, Observations, Sample, Unstable, Verdict
 
 MEASURED: Final = 3  # limit of statements of a case that are measured in rounds for each cost
 
@@ -151,6 +152,38 @@ class CostPair(Pair):
         )
 
 
+class ExplainedCostPair(CostPair):
+    """A suspect and its reference, of which costs of execution are compared, in explained runs."""
+
+    executions: ClassVar[int] = 1  # of a query in a round
+
+    def first(self, arm: str) -> Run:
+        """Return the explained run that all oracles share."""
+        return explained_runs(self.case, (arm,))[0]
+
+    def round(self, arm: str, others: tuple[tuple[int, str], ...], number: int) -> Run:
+        """Return the explained run of a round."""
+        executions = self.executions
+        return Run(arm, self.case.modes, explain=True, executions=executions, instead=others, repetition=number)
+
+    def compared(self) -> tuple[list[int], Inconclusive | None]:
+        """Return the steps whose plans have the same form."""
+        seen = [self.observations[self.first(arm)] for arm in (self.reference, self.suspect)]
+        if any(each.residue is None for each in seen):
+            return [], lost_session(*seen)
+        ours, theirs = (dict(plans(each)) for each in seen)
+        common = sorted(ours.keys() & theirs.keys())
+        return [step for step in common if self.form(ours[step]) == self.form(theirs[step])], None
+
+    @abstractmethod
+    def form(self, plan: Node) -> Hashable:
+        """Return what two plans must share so that their costs can be compared."""
+
+    def evidence(self, sql: str) -> Evidence:
+        """Return the evidence of an explained query."""
+        return Evidence(sql, explained=True)
+
+
 class CostOracle(SampledPairwise):
     """An oracle that compares costs. It judges one suspect after another, so that no two arms work at once."""
 
@@ -163,3 +196,13 @@ class CostOracle(SampledPairwise):
                 return judged
             verdicts += judged
         return tuple(verdicts)
+
+
+class ExplainedCostOracle(CostOracle):
+    """An oracle that compares costs of execution, on a share of cases."""
+
+    samples: ClassVar[tuple[Sample, ...]] = (EXPLAINED,)
+
+    def own_runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
+        """Return the explained runs of a share of cases."""
+        return explained_runs(case, arms)

@@ -81,7 +81,7 @@ def _pg_bsd_indent(base: Base, build: Build, directory: Path) -> Path:
 
 
 def _changed_lines(before: str, after: str, indent: Path, checkout: Path) -> Iterator[str]:
-    """Yield the lines between two trees that pgindent of the second one changes, with what it makes of them."""
+    """Yield the changes that the second tree's pgindent makes to lines between two trees."""
     files = [file for file in git.changed_files(before, after, deleted=False) if file.endswith((".c", ".h"))]
     if not files:
         return

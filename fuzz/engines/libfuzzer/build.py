@@ -140,7 +140,7 @@ def build_harness(build: Build, name: str, tree: str = "") -> Path:
 
 
 def _scripts(recipe: Harness) -> dict[str, str]:
-    """Return further files that decide what a harness with a flavor is, by name."""
+    """Return the further files of a harness with a flavor, by name."""
     files = (Path(in_process.__file__), *sorted((_HERE / recipe.name).glob("*.sql"))) if recipe.flavor else ()
     return {file.name: file.read_text() for file in files}
 

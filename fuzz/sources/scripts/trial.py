@@ -1,6 +1,6 @@
 """Trial of a script on all arms: the statements that an arm refuses because it lacks a feature of a patch.
 
-A regression test of a patch uses what the patch adds: settings, functions, options, syntax. A server without the patch
+A regression test of a patch uses its new settings, functions, options or syntax. A server without the patch
 refuses such statements, which is no fault. No text shows whether it does so for this reason, or because the test is
 about the error. So all arms execute the script, statement by statement. One lacks the feature of a statement if it
 refuses the statement's syntax, a name or an option in it, while the arm with the patch ends otherwise: it accepts the
