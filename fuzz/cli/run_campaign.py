@@ -1,7 +1,7 @@
 """A campaign from start to summary: open the arms, plant canaries, run the plan, summarize."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import date
@@ -43,6 +43,8 @@ from fuzz.sources.workloads import workload_named
 from fuzz.triage.findings import StoredFinding
 from fuzz.triage.replays import FailedReplay, KnownFinding, replays
 from oracles.model.oracle import all_oracles
+
+Parts = Mapping[str, tuple[int, int]]  # source -> numbers of its first parts, and of all others
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +151,13 @@ def _run(
     store.record_start(features_of(arms), tuple(absences(all_oracles(), arms)))
     if known_bugs and not missed:
         replay_known(store, arms, known_bugs, shown)
-    store.record_end("a canary was missed" if missed else run(store, plan, arms, processes, shown))
-    return summary_of(store, missed, {name: first + others for name, (first, others) in _parts(plan, arms).items()})
+    parts = _parts(plan, arms)
+    store.record_end("a canary was missed" if missed else run(store, plan, arms, processes, shown, parts))
+    return summary_of(store, missed, {name: first + others for name, (first, others) in parts.items()})
 
 
-def _parts(plan: Plan, arms: Sequence[Arm]) -> dict[str, tuple[int, int]]:
-    """Return the numbers of first parts and of all others, of each source that replays whole items."""
+def _parts(plan: Plan, arms: Sequence[Arm]) -> Parts:
+    """Return the numbers of parts of each source that replays whole items. Raises CaseError, ServerError."""
     with closing(SourceDatabase(arms[0], "parts", plan.given, arms)) as target:
         named = (workload_named(name, target) for name in plan.generators)
         replaying = [each for each in named if isinstance(each, Source) and each.rounds]
@@ -198,7 +201,7 @@ def _say_failed_replay(failed: FailedReplay, log: Path, shown: Display) -> None:
     shown.say(f"finding {failed.fingerprint} could not be replayed: {failed.error}{see}")
 
 
-def run(store: Store, plan: Plan, arms: Sequence[Arm], processes: Processes, shown: Display) -> str:
+def run(store: Store, plan: Plan, arms: Sequence[Arm], processes: Processes, shown: Display, parts: Parts) -> str:
     """Run the plan on open arms, with an initialized store; return the reason for its end. Raises PgduelError."""
     number = store.directory.name
     environment = Environment(
@@ -211,7 +214,7 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], processes: Processes, sho
         edges=partial(number_of_edges, store.directory),
         show=with_edges(partial(shown.show, features=features_of(arms)), store.directory, shown),
     )
-    first = {name: parts for name, (parts, _) in _parts(plan, arms).items() if parts}
+    first = {name: count for name, (count, _) in parts.items() if count}
     schedule = Schedule(plan.generators, plan.cases, store.done(), first=first)
     options = plan.replay_options()
     work = CaseWork(

@@ -31,7 +31,7 @@ from oracles.sql.parsing import parse_statements
 
 PROGRAM: Final = "sqlsmith"
 SEEDS: Final = 1 << 31
-_DRAWN: Final = 7  # statements generated per statement of a case
+_DRAWN: Final = 10  # statements generated per statement of a case
 _LARGEST: Final = 8_000  # upper bound of a statement's length, in characters
 _SECONDS: Final = 600  # timeout; it usually needs one second
 

@@ -34,6 +34,23 @@ def two(build: Build) -> Iterator[tuple[Arm, ...]]:
         yield Arm("a", build, a, ()), Arm("b", build, b, ())
 
 
+@pytest.fixture(scope="module")
+def sound_and_bugged(base: Base) -> tuple[Build, Build]:
+    """Return a build without and one with an injected bug, which `join` shows."""
+    patches = sound_patches(bug_of(BUG))
+    series = {"sound": series_from_files(patches), "bugged": series_from_files([*patches, BUG])}
+    specs = [ArmSpec(name, base, each, FLAVORS["assert"]) for name, each in series.items()]
+    (sound, _), (bugged, _) = build_arms(specs, print)
+    return sound, bugged
+
+
+@pytest.fixture
+def join(tmp_path: Path) -> Case:
+    script = tmp_path / "join.sql"
+    script.write_text(JOIN_AT_BOUNDS)
+    return load(str(script)).case
+
+
 def finding(oracle: str, origin: str = "rows") -> Finding:
     return Finding(oracle, ("a", "b"), origin, 0, "they differ", "", "")
 
@@ -72,15 +89,11 @@ def test_a_single_arm_has_no_base(two: tuple[Arm, ...]) -> None:
 
 
 @pytest.mark.servers
-def test_a_bug_that_moved_to_the_base_differs_from_its_former_build(base: Base, tmp_path: Path) -> None:
-    script = tmp_path / "join.sql"
-    script.write_text(JOIN_AT_BOUNDS)
-    patches = sound_patches(bug_of(BUG))
-    series = {"sound": series_from_files(patches), "bugged": series_from_files([*patches, BUG])}
-    specs = [ArmSpec(name, base, each, FLAVORS["assert"]) for name, each in series.items()]
-    (sound, _), (bugged, _) = build_arms(specs, print)
-    case = load(str(script)).case
-    shown = known(finding("result", "rows"), case)
+def test_a_bug_that_moved_to_the_base_differs_from_its_former_build(
+    sound_and_bugged: tuple[Build, Build], join: Case
+) -> None:
+    sound, bugged = sound_and_bugged
+    shown = known(finding("result", "rows"), join)
     with Cluster(bugged, "a") as a, Cluster(bugged, "b") as b:
         arms = (Arm("a", bugged, a, ()), Arm("b", bugged, b, ()))
         with_former = replace(shown, builds={"a": sound.key, "b": bugged.key})
@@ -100,14 +113,11 @@ def test_a_whole_case_is_replayed_if_it_is_not_reduced(two: tuple[Arm, ...]) -> 
 
 
 @pytest.mark.servers
-def test_a_finding_that_was_seen_once_is_fixed_only_if_its_own_builds_show_it_again(base: Base, tmp_path: Path) -> None:
-    script = tmp_path / "join.sql"
-    script.write_text(JOIN_AT_BOUNDS)
-    patches = sound_patches(bug_of(BUG))
-    series = {"sound": series_from_files(patches), "bugged": series_from_files([*patches, BUG])}
-    specs = [ArmSpec(name, base, each, FLAVORS["assert"]) for name, each in series.items()]
-    (sound, _), (bugged, _) = build_arms(specs, print)
-    once = unreduced(finding("result", "rows"), load(str(script)).case)
+def test_a_finding_that_was_seen_once_is_fixed_only_if_its_own_builds_show_it_again(
+    sound_and_bugged: tuple[Build, Build], join: Case
+) -> None:
+    sound, bugged = sound_and_bugged
+    once = unreduced(finding("result", "rows"), join)
     with Cluster(sound, "a") as a, Cluster(sound, "b") as b:
         arms = (Arm("a", sound, a, ()), Arm("b", sound, b, ()))
         fixed = replace(once, builds={"a": sound.key, "b": bugged.key})
