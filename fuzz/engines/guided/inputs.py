@@ -25,13 +25,15 @@ from oracles.model.case import Case
 from oracles.model.feature import Feature
 
 PREFIX: Final = "libfuzzer"  # of the names of cases
-LONGEST: Final = 2048  # bytes of an input; the choices of a case need 60 to 1,200
+LONGEST: Final = 8192  # bytes of an input; the choices of a case need 60 to 5,000
 MAXIMUM: Final = 400  # inputs of a corpus at the start of a run, which begins by executing all of them
 SEPARATOR: Final = b"|pg|"  # of the streams of an input; driver.c has it, too
 _MOST_STREAMS: Final = 40  # more than any generator uses
 _FIXED: Final = (Stream.MODES, Stream.SCENE, Stream.EDITS)  # the first streams; those of actions follow
-# Smaller than that of other campaigns: libFuzzer needs many cases, and learns more from a byte of a short input.
-SCALE: Final = Scale(rows=60, relations=4, partitions=6, queries=8)
+# The first bit of an input chooses the scale of its case. libFuzzer learns more from a byte of a short input. But only
+# cases of other campaigns' scale reach what needs many rows, relations or partitions.
+SCALES: Final = (Scale(rows=60, relations=4, partitions=6, queries=8), Scale())
+_LARGER: Final = b"\x80"
 
 
 class ByteChoices(StreamedRandom):
@@ -100,14 +102,19 @@ def case_of_input(data: bytes, generator: str, features: Sequence[Feature] = ())
 
 
 def _draw(choices: ByteChoices, generator: str, features: Sequence[Feature] = ()) -> Case:
-    case = draw_case(choices, workload_named(generator), SCALE, features)
+    choices.begin(Stream.MODES)
+    scale = SCALES[choices.getrandbits(1)]
+    case = draw_case(choices, workload_named(generator), scale, features)
     choices.begin(Stream.EDITS)
     return edited(choices, case)
 
 
 def random_input(generator: str, rng: random.Random) -> bytes:
-    """Return an input with a random byte for each choice of its case, and as many actions as the generator makes."""
-    choices = ByteChoices(SEPARATOR.join(rng.randbytes(LONGEST) for _ in range(_MOST_STREAMS)))
+    """Return an input with a random byte for each choice of its case, and as many actions as the generator makes.
+
+    Its scale is the larger one, so it is like a case of a plain seed.
+    """
+    choices = ByteChoices(_LARGER + SEPARATOR.join(rng.randbytes(LONGEST) for _ in range(_MOST_STREAMS)))
     _draw(choices, generator)
     return choices.used()[:LONGEST]
 
