@@ -54,7 +54,7 @@ def repeated_runs(case: Case, arms: Sequence[str]) -> tuple[Run, ...]:
     return tuple(Run(arm, case.modes, REPEATS) for arm in arms) if case in REPEATED else ()
 
 
-_SERIAL: Final = ("max_parallel_workers_per_gather", "0")
+SERIAL: Final = ("max_parallel_workers_per_gather", "0")
 
 # Each method of joining, aggregating and scanning is disabled at least once; memory is large, default and small.
 # Partition-wise plans are off in one and on in another, so one of them differs from each mode of a case.
@@ -68,7 +68,7 @@ OTHER_PLANS: Final = (
             ("enable_partitionwise_join", "off"),
             ("enable_partitionwise_aggregate", "off"),
             ("work_mem", "64MB"),
-            _SERIAL,
+            SERIAL,
         ),
     ),
     Mode(
@@ -79,7 +79,7 @@ OTHER_PLANS: Final = (
             ("enable_hashagg", "off"),
             ("enable_indexscan", "off"),
             ("enable_bitmapscan", "off"),
-            _SERIAL,
+            SERIAL,
         ),
     ),
     Mode(
@@ -89,7 +89,7 @@ OTHER_PLANS: Final = (
             ("enable_mergejoin", "off"),
             ("enable_memoize", "off"),
             ("enable_partition_pruning", "off"),
-            _SERIAL,
+            SERIAL,
         ),
     ),
     Mode(

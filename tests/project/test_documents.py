@@ -19,6 +19,7 @@ from fuzz.generators.generator import Generator, Scale, all_generators
 from fuzz.report.formats.format import all_formats
 from fuzz.report.forms.form import all_forms
 from fuzz.sources.source import all_sources
+from oracles.dqp import FURTHER_PLANS
 from oracles.framework.shared_runs import OTHER_PLANS
 from oracles.model.mode import Mode
 from oracles.model.oracle import all_oracles
@@ -51,7 +52,7 @@ def test_each_has_a_section(page: str, names: set[str]) -> None:
     ("page", "names"),
     [
         pytest.param("modes", MODES.keys(), id="modes"),
-        pytest.param("modes", {mode.name for mode in OTHER_PLANS}, id="plan types"),
+        pytest.param("modes", {mode.name for mode in (*OTHER_PLANS, *FURTHER_PLANS)}, id="plan types"),
         pytest.param("modes", {each.name for oracle in all_oracles() for each in oracle.samples}, id="samples"),
         pytest.param("findings", all_forms().keys(), id="forms"),
         pytest.param("report", all_formats().keys(), id="formats"),
@@ -62,7 +63,7 @@ def test_each_has_a_line(page: str, names: set[str]) -> None:
     assert names <= _rows(page).keys()
 
 
-@pytest.mark.parametrize("mode", [*MODES.values(), *OTHER_PLANS], ids=lambda mode: mode.name)
+@pytest.mark.parametrize("mode", [*MODES.values(), *OTHER_PLANS, *FURTHER_PLANS], ids=lambda mode: mode.name)
 def test_a_mode_has_the_settings_that_its_line_lists(mode: Mode) -> None:
     listed = re.findall(r"`(\w+)=(\S+)`", _rows("modes")[mode.name])
     assert tuple(listed) == mode.settings
