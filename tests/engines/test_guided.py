@@ -5,6 +5,7 @@ import random
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -32,6 +33,7 @@ from fuzz.engines.guided.inputs import (
     stored_input,
 )
 from fuzz.engines.guided.known_edges import KnownEdges
+from fuzz.engines.guided.novelty import Novelty, Origin
 from fuzz.engines.libfuzzer.build import CLANG
 from fuzz.engines.libfuzzer.run import input_name
 from fuzz.engines.property_based import profile
@@ -267,17 +269,18 @@ def test_inputs_that_reach_changed_functions_are_changed_more_often(corpus: Corp
 
 
 @pytest.mark.skipif(not shutil.which(CLANG), reason=f"{CLANG} is not installed")
-def test_half_of_new_inputs_are_random_and_kept_as_others(corpus: Corpus, tmp_path: Path) -> None:
+def test_random_inputs_come_in_place_of_mutated_ones_and_are_kept_as_others(corpus: Corpus, tmp_path: Path) -> None:
     layout, known, drawn = (
         Layout((Region(0, 2),), 4096),
         SEPARATOR.join([b"modes", b"scene"]),
         SEPARATOR.join([b"r"] * 9),
     )
     corpus.begin([known])
+    turns = cycle((drawn, b""))
     with TemporaryFile(buffering=0) as counters:
         counters.write(bytes(layout.size))
         driver = Driver(
-            counters.fileno(), layout, corpus.directory, tmp_path / "log", seed=1, draw_random=lambda: drawn
+            counters.fileno(), layout, corpus.directory, tmp_path / "log", seed=1, draw_random=lambda: next(turns)
         )
         inputs = []
         for _ in range(1000):
@@ -287,8 +290,25 @@ def test_half_of_new_inputs_are_random_and_kept_as_others(corpus: Corpus, tmp_pa
             driver.conclude(keep=True)
         driver.close()
     assert inputs[0] == known
-    assert 400 < inputs.count(drawn) < 600
+    assert 300 < inputs.count(drawn) < 600
     assert input_name(drawn) in corpus.sizes()
+
+
+def test_the_origin_of_more_new_edges_has_a_larger_share_but_no_origin_has_all() -> None:
+    novelty = Novelty()
+    assert novelty.random_share == 0.5
+    for _ in range(20):
+        novelty.note(Origin.RANDOM, 30)
+        novelty.note(Origin.MUTATED, 10)
+    assert 0.6 < novelty.random_share < 0.8
+    for _ in range(400):
+        novelty.note(Origin.RANDOM, 0)
+        novelty.note(Origin.MUTATED, 10)
+    assert novelty.random_share == 0.1
+    for _ in range(400):
+        novelty.note(Origin.RANDOM, 10)
+        novelty.note(Origin.MUTATED, 0)
+    assert novelty.random_share == 0.9
 
 
 EDGES = 5000

@@ -10,8 +10,9 @@
  *
  * An input goes to a pipe as its length (4 bytes) and its bytes.  Then the
  * process waits for one byte from another pipe: KEPT if libFuzzer may keep the
- * input.  The length 0 asks for a random input, which comes from that pipe in
- * the same form.  When that pipe is closed, the process ends.
+ * input.  The length 0 asks whether the next input is a random one, which comes
+ * from that pipe in the same form, or has no bytes if a mutated one is due.
+ * When that pipe is closed, the process ends.
  *
  * An input has streams of choices, which SEPARATOR divides: of the modes, of
  * the scene, of edits, and of each action (fuzz/engines/guided/inputs.py).
@@ -19,8 +20,8 @@
  * actions.  A crossover takes whole streams of two inputs, so each part of the
  * new case is made by the choices of one of them.
  *
- * Half of the new inputs are random ones of the worker.  Many mutations begin
- * with an input that reached code of the patches: see pick_patched.
+ * Many mutations begin with an input that reached code of the patches: see
+ * pick_patched.
  *
  * The environment has the descriptors of the pipes, the file and its regions:
  * PGDUEL_PIPES="ANSWERS INPUTS", PGDUEL_COUNTERS=DESCRIPTOR, and
@@ -446,7 +447,7 @@ pick_patched(size_t max_size, unsigned int *state)
 	return picked->size <= max_size ? picked : NULL;
 }
 
-/* Get a random input from the worker, and return its size, or 0 if it has none. */
+/* Get a random input from the worker; return its size, 0 if a mutated one is due. */
 static size_t
 get_random(uint8_t *data, size_t max_size)
 {
@@ -469,7 +470,7 @@ LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned in
 	Streams		streams;
 	size_t		drawn;
 
-	drawn = below(&state, 2) == 0 ? get_random(data, max_size) : 0;
+	drawn = get_random(data, max_size);
 	if (drawn > 0)
 		return drawn;
 	picked = pick_patched(max_size, &state);

@@ -70,9 +70,9 @@ def _compile(command: list[str], product: Path) -> None:
 class Driver:
     """A running driver. After `next_input`, `conclude` must be called before the next one.
 
-    It reads `corpus` first, and writes new inputs there. Half of the others are those of `draw_random`, unless they are
-    empty. It has no code of a patch, so it runs as the caller. It gets
-    the counters as an open file, because a server could replace their path by a link.
+    It reads `corpus` first, and writes new inputs there. Before it mutates one, it asks `draw_random`, which returns
+    another input instead, or no bytes. It has no code of a patch, so it runs as the caller. It gets the counters as an
+    open file, because a server could replace their path by a link.
     """
 
     def __init__(

@@ -11,6 +11,7 @@ from fuzz.engines.engine import DrawnCase
 from fuzz.engines.guided.driver import Driver, DriverEnded
 from fuzz.engines.guided.inputs import PREFIX, Corpus, case_of_input, random_input, store_input
 from fuzz.engines.guided.known_edges import KnownEdges
+from fuzz.engines.guided.novelty import Novelty, Origin
 from fuzz.engines.libfuzzer.run import input_name
 from fuzz.servers.edges.counters import SEVERAL, Counts, EdgeMap, Edges
 from oracles.model.case import CaseId
@@ -61,6 +62,9 @@ class GuidedEngine:
         self._number = number
         self._steered: dict[str, _Steered] = {}
         self._drawn: _Steered | None = None
+        self._seen = EdgeMap(self._counters.layout.edges)  # of all generators
+        self._novelty = Novelty()
+        self._origin = Origin.MUTATED  # of the last input, unless it was in the corpus
 
     def begin(self, generators: Iterable[str]) -> None:
         """Count the known edges of the corpora of these generators as reached."""
@@ -91,6 +95,7 @@ class GuidedEngine:
     def _next(self, steered: _Steered) -> bytes:
         """Return the next input whose edges are not known. libFuzzer sees those of the others before."""
         while True:
+            self._origin = Origin.MUTATED
             data = steered.driver.next_input()
             self._note_edges(steered)
             steered.last, steered.reported = input_name(data), False
@@ -98,6 +103,7 @@ class GuidedEngine:
             if counts is None:
                 return data
             self._counters.write(counts)
+            self._seen.add(counts)
             self._prune(steered, new=steered.seen.add(counts) > 0)
             steered.driver.conclude(keep=True)
 
@@ -130,11 +136,18 @@ class GuidedEngine:
             log,
             seed=rng.randrange(1, 1 << 32),
             preferred=self._preferred,
-            draw_random=lambda: random_input(generator, rng),
+            draw_random=lambda: self._random_input(generator, rng),
         )
         steered = _Steered(generator, driver, corpus, unread, EdgeMap(self._counters.layout.edges))
         self._steered[generator] = steered
         return steered
+
+    def _random_input(self, generator: str, rng: random.Random) -> bytes:
+        """Return a random input, or none if a mutated one is due."""
+        if rng.random() >= self._novelty.random_share:
+            return b""
+        self._origin = Origin.RANDOM
+        return random_input(generator, rng)
 
     def conclude(self, *, executed: bool) -> None:
         """Let libFuzzer judge the last input by the counters. One that was not executed completely is discarded."""
@@ -144,6 +157,9 @@ class GuidedEngine:
         if executed:
             counts = self._counters.counts()
             steered.counts = None if steered.reported else counts  # a case with a finding is executed again
+            new = self._seen.add(counts)
+            if steered.last not in steered.unread:
+                self._novelty.note(self._origin, new)
             self._prune(steered, new=steered.seen.add(counts) > 0)
         steered.driver.conclude(keep=executed)
 
