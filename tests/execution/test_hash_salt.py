@@ -2,12 +2,17 @@
 
 import pytest
 
+from fuzz.execution.executor import Executor
 from fuzz.execution.messages import values_of
+from fuzz.servers.arm import Arm, build_arms, parse_arm
+from fuzz.servers.base import Base
+from fuzz.servers.cluster import Cluster
+from fuzz.servers.flavor import COVERAGE, FLAVORS
 from oracles.explain.nodes import Node, places, salted
 from oracles.memory.batches import WRITTEN
-from oracles.model.case import Step
+from oracles.model.case import Case, Step
 from oracles.model.mode import HASH_ONLY, Mode
-from oracles.model.observation import CaseObservation
+from oracles.model.observation import CaseObservation, Run
 from tests.execution.conftest import Observe, query
 
 pytestmark = pytest.mark.servers
@@ -73,3 +78,12 @@ def test_only_hash_functions_without_a_seed_are_salted(observe: Observe) -> None
     for values in (plain, one, other):
         assert values[0] == values[1]
         assert values[2:] == plain[2:]
+
+
+def test_salts_change_values_if_clang_compiled_the_server(base: Base) -> None:
+    ((build, _),) = build_arms([parse_arm("it=patched", base, FLAVORS[COVERAGE], print)], print)
+    case = Case("test", (), (query("SELECT hashint4(7)"),))
+    runs = [Run("it", (salted(salt),)) for salt in (0, 1, 2)]
+    with Cluster(build, "it") as cluster, Executor([Arm("it", build, cluster, ())]) as executor:
+        seen = executor.observe(case, runs)
+    assert len({seen[run].steps[0].rows for run in runs}) == 3

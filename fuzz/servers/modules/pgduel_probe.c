@@ -533,19 +533,23 @@ salted_hash(PG_FUNCTION_ARGS)
 	return hash_salt == 0 ? value : UInt32GetDatum(murmurhash32(DatumGetUInt32(value) ^ (uint32) hash_salt));
 }
 
-/* No hook exists around hash functions, so their entries in the table of built-in functions are replaced. */
-static void
-replace_hash_functions(int salt, void *extra)
+/*
+ * No hook exists around hash functions, so their entries in the table of built-in functions are replaced, before the
+ * first salt is set.  A compiler that knows the table by name removes stores to it, because it is constant.
+ */
+static bool
+replace_hash_functions(int *salt, void **extra, GucSource source)
 {
-	FmgrBuiltin *functions = (FmgrBuiltin *) fmgr_builtins;
+	const FmgrBuiltin *volatile table = fmgr_builtins;
+	FmgrBuiltin *functions = (FmgrBuiltin *) table;
 	Size		size = fmgr_nbuiltins * sizeof(FmgrBuiltin);
 
-	if (salt == 0 || unsalted != NULL)
-		return;
+	if (*salt == 0 || unsalted != NULL)
+		return true;
 	if (!protect(functions, size, PROT_READ | PROT_WRITE))
 	{
-		elog(LOG, "pgduel_probe cannot salt hash values: mprotect failed: %m");
-		return;
+		GUC_check_errdetail("The table of functions cannot be changed: %m.");
+		return false;
 	}
 	unsalted = MemoryContextAllocZero(TopMemoryContext, fmgr_nbuiltins * sizeof(PGFunction));
 	for (int i = 0; i < fmgr_nbuiltins; i++)
@@ -555,6 +559,7 @@ replace_hash_functions(int salt, void *extra)
 			functions[i].func = salted_hash;
 		}
 	protect(functions, size, PROT_READ);
+	return true;
 }
 
 /* ----------------------------------------------------------------
@@ -925,7 +930,7 @@ _PG_init(void)
 	DefineCustomBoolVariable("pgduel_probe.hash_tuples", "Reports the widest tuple of each statement's hash tables.", NULL,
 							 &hash_tuples, false, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("pgduel_probe.hash_salt", "Is mixed into the values of hash functions, unless it is 0.", NULL,
-							&hash_salt, 0, 0, INT_MAX, PGC_USERSET, 0, NULL, replace_hash_functions, NULL);
+							&hash_salt, 0, 0, INT_MAX, PGC_USERSET, 0, replace_hash_functions, NULL, NULL);
 	MarkGUCPrefixReserved("pgduel_probe");
 
 	install_handlers();
