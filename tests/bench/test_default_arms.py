@@ -42,7 +42,7 @@ def test_the_whole_is_no_further_arm_if_it_ends_with_the_patch(base: Base, monke
     assert list(specs_of(bench, base)) == ["without", "again", "with", "patched", "upstream"]
     monkeypatch.setattr(
         "fuzz.bench.default_arms.shipped_series",
-        lambda name, base: parse_series("patched:0014" if name == "patched" else name, base),
+        lambda name, base: parse_series("patched:0016" if name == "patched" else name, base),
     )
     assert list(specs_of(bench, base)) == ["without", "again", "with", "upstream"]
 

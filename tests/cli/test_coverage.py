@@ -40,7 +40,7 @@ def test_files_and_patches_have_their_lines(pgduel: Command, tmp_path: Path) -> 
         patch.name for series in shipped for patch in series.patches
     ]
     without_lines = {patch["patch"][:11] for patch in found["patches"] if not patch["lines"]}
-    assert without_lines == {"0002-Revert"}  # 0014 writes again what it removed
+    assert without_lines == {"0002-Revert"}  # 0016 writes again what it removed
     assert [patch["patch"] for patch in found["patches"] if patch["lines"] and not patch["lines_reached"]] == []
     assert any(page.name == "nodeHashjoin.c.html" for page in pages.rglob("*"))
     assert "nodeHashjoin.c" in ended.out
