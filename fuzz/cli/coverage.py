@@ -15,7 +15,7 @@ from fuzz.cli.app import app, console, say, write_json
 from fuzz.cli.fuzz import new_plan
 from fuzz.cli.run_campaign import run_campaign
 from fuzz.errors import CanaryMissed
-from fuzz.report.coverage_table import file_json, patch_json, print_files, print_patches
+from fuzz.report.coverage_result import annotated_json, file_json, patch_json, print_files, print_patches
 from fuzz.report.summary import print_summary
 from fuzz.servers.account import server_account
 from fuzz.servers.arm import Arm
@@ -174,6 +174,7 @@ def coverage(
     summary = run_campaign(None, plan, processors(), console, new_seed=seed is None, while_open=measured.counting)
     names = list(summary.arms.values())[-1]["series"]
     patches = list(zip(names, measured.patches, strict=series))
+    by_suites: Sequence[PatchCoverage | None] = measured.patches_of_suites or [None] * len(patches)
     print_summary(console, summary)
     print_files(console, measured.files, measured.suites)
     if series:
@@ -186,7 +187,10 @@ def coverage(
             "cases": summary.counters.cases.total(),
             "files": {name: file_json(each) for name, each in measured.files.items()},
             "suites": {name: file_json(each) for name, each in measured.suites.items()},
-            "patches": [{"patch": name, **patch_json(each)} for name, each in patches],
+            "patches": [
+                {"patch": name, **annotated_json(each, suites)}
+                for (name, each), suites in zip(patches, by_suites, strict=True)
+            ],
             "patches_of_suites": [patch_json(each) for each in measured.patches_of_suites],
         },
     )

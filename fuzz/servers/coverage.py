@@ -56,7 +56,7 @@ class FileCoverage:
     lines: dict[int, int] = field(default_factory=dict)
     branches: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     functions: Counter[str] = field(default_factory=Counter)
-    left_out: int = 0  # lines with code
+    left_out: frozenset[int] = frozenset()  # lines with code
 
     def without_internal_errors(self, source: str) -> Self:
         """Leave out the internal errors of the file's text, and the branches of conditions that guard only these."""
@@ -64,7 +64,8 @@ class FileCoverage:
         lines = {line: count for line, count in self.lines.items() if line not in found.errors}
         without = found.errors | found.conditions
         branches = {line: counts for line, counts in self.branches.items() if line not in without}
-        return replace(self, lines=lines, branches=defaultdict(list, branches), left_out=len(self.lines) - len(lines))
+        left_out = frozenset(self.lines.keys() - lines.keys())
+        return replace(self, lines=lines, branches=defaultdict(list, branches), left_out=left_out)
 
     def plus(self, other: Self) -> Self:
         """Return the sums of both counts of one file."""
@@ -271,7 +272,7 @@ def tool_output(tool: str, *arguments: str | Path, given: str = "", failing: str
 class PatchCoverage:
     """The lines of the final tree that a patch wrote last, and the coverage of the files that have them."""
 
-    lines: Mapping[str, frozenset[int]]  # by file
+    lines: Mapping[str, Mapping[int, str]]  # file -> number -> text
     files: Mapping[str, FileCoverage]
 
     @property
@@ -291,8 +292,15 @@ def patch_coverage(build: Build, profiles: Path, trees: Sequence[str]) -> tuple[
     Raises ServerError, SourceError.
     """
     files = file_coverage(build, profiles, changed_files(trees[0], trees[-1]))
-    owners = line_owners(trees, list(files))
-    return tuple(PatchCoverage({file: frozenset(owned[file]) for file in sorted(owned)}, files) for owned in owners)
+    texts = {file: (git.show(trees[-1], file) or "").split("\n") for file in files}
+    return tuple(
+        PatchCoverage({file: _with_texts(owned[file], texts[file]) for file in sorted(owned)}, files)
+        for owned in line_owners(trees, list(files))
+    )
+
+
+def _with_texts(lines: Iterable[int], texts: Sequence[str]) -> dict[int, str]:
+    return {line: texts[line - 1] for line in sorted(lines)}
 
 
 def changed_files(before: str, after: str) -> list[str]:

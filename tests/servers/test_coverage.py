@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.report.coverage_table import ranges
+from fuzz.report.coverage_result import ranges
 from fuzz.servers import git
 from fuzz.servers.coverage import (
     Covered,
@@ -97,7 +97,8 @@ def test_each_line_belongs_to_the_patch_that_wrote_it_last(tmp_path: Path) -> No
 
 def test_a_patch_has_the_figures_of_its_lines(counted: FileCoverage) -> None:
     patch = PatchCoverage(
-        {"it.c": frozenset((10, 11)), "again.c": frozenset((17,))}, {"it.c": counted, "again.c": counted}
+        {"it.c": {10: "\tif (BOTH(n))", 11: "\t\treturn 2;"}, "again.c": {17: ""}},
+        {"it.c": counted, "again.c": counted},
     )
     assert patch.covered == Covered(3, 2, 6, 3)
     assert PatchCoverage({}, {}).covered == Covered(0, 0, 0, 0)
@@ -110,7 +111,7 @@ def test_a_line_is_reached_if_either_measurement_reaches_it(counted: FileCoverag
         branches=defaultdict(list, {line: [1] * len(each) for line, each in counted.branches.items()}),
         functions=Counter(idle=2, small=0, main=0),
     )
-    one, two = (PatchCoverage({"it.c": frozenset((10, 11, 17))}, {"it.c": each}) for each in (counted, other))
+    one, two = (PatchCoverage({"it.c": {10: "", 11: "", 17: ""}}, {"it.c": each}) for each in (counted, other))
     both = together(one, two)
     assert both.covered == Covered(3, 3, 6, 6)
     assert both.files["it.c"].lines[11] == 4
