@@ -39,7 +39,7 @@ from fuzz.campaign.user_files import load_recorded
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_files, write_json
 from fuzz.cli.fuzz import new_plan
-from fuzz.cli.report import Benches, Formats, chosen_formats, read_benches
+from fuzz.cli.report import Benches, Coverages, Formats, chosen_formats, with_measurements
 from fuzz.cli.run_continuous import run_continuous
 from fuzz.engines.engine import EngineName
 from fuzz.errors import CaseError
@@ -193,6 +193,7 @@ def report(
     name: Name,
     formats: Formats = None,
     bench: Benches = None,
+    coverage: Coverages = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -206,7 +207,7 @@ def report(
     chosen = chosen_formats(formats)
     if output is not None and len(chosen) > 1:
         raise CaseError("--output is one file, but --as names several formats; give one --as, or no --output")
-    found = replace(RunsReport(name).present(), benches=tuple(read_benches(bench)))
+    found = with_measurements(RunsReport(name).present(), bench, coverage)
     if output is not None:
         write_files(output.parent, {output.name: chosen[0].text(found)})
     elif len(chosen) == 1 and chosen[0].printed:

@@ -1,6 +1,7 @@
 """`pgduel report`: a campaign's result as a page, or in a format for other programs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,8 +11,9 @@ import typer
 from fuzz.campaign.catalog import campaign_named
 from fuzz.cli.app import app, write_files
 from fuzz.output import write_exactly
-from fuzz.report.bench_result import BenchResult, read_bench
-from fuzz.report.campaign_report import report_of
+from fuzz.report.bench_result import read_bench
+from fuzz.report.campaign_report import CampaignReport, report_of
+from fuzz.report.coverage_result import read_coverage
 from fuzz.report.formats.format import Format, all_formats
 
 FormatName = StrEnum("FormatName", list(all_formats()))  # type: ignore[misc]  # its members are the formats
@@ -30,6 +32,15 @@ Benches = Annotated[
         show_default=False,
     ),
 ]
+Coverages = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--coverage",
+        metavar="FILE",
+        help="Result of pgduel coverage --series --json FILE, as a section of the page (repeat the option).",
+        show_default=False,
+    ),
+]
 
 
 @app.command()
@@ -37,6 +48,7 @@ def report(
     campaign: Annotated[str, typer.Argument(help="Number of the campaign, or 'last'.")] = "last",
     formats: Formats = None,
     bench: Benches = None,
+    coverage: Coverages = None,
     into: Annotated[
         Path | None,
         typer.Option(
@@ -53,7 +65,7 @@ def report(
     """
     directory = campaign_named(campaign)
     chosen = chosen_formats(formats)
-    found = report_of(directory, read_benches(bench))
+    found = with_measurements(report_of(directory), bench, coverage)
     files = {f"pgduel-{found.name}.{each.suffix}": each.text(found) for each in chosen}
     if into is None and len(chosen) == 1 and chosen[0].printed:
         write_exactly(*files.values())
@@ -61,9 +73,15 @@ def report(
         write_files(into or directory, files)
 
 
-def read_benches(files: Sequence[Path] | None) -> list[BenchResult]:
-    """Return the results in the files of the option. Raises CaseError."""
-    return [result for file in files or () for result in read_bench(file)]
+def with_measurements(
+    found: CampaignReport, benches: Sequence[Path] | None, coverages: Sequence[Path] | None
+) -> CampaignReport:
+    """Return a report with the results in the files of its options. Raises CaseError."""
+    return replace(
+        found,
+        benches=tuple(result for file in benches or () for result in read_bench(file)),
+        coverages=tuple(map(read_coverage, coverages or ())),
+    )
 
 
 def chosen_formats(names: Sequence[FormatName] | None) -> list[Format]:

@@ -16,6 +16,7 @@ from fuzz.campaign.edges import ReachedEdges, reached_edges
 from fuzz.campaign.reach import EXPLAINED, FeatureReach, feature_reach
 from fuzz.campaign.store import DoubtRecord, Store, harness_findings, spec_findings
 from fuzz.report.bench_result import BenchResult
+from fuzz.report.coverage_result import CoverageResult
 from fuzz.report.reported_bug import ReportedBug, Status, reported_bug, reported_harness, reported_spec
 from fuzz.report.summary import KINDS, Summary, numbered, summary_of
 from fuzz.triage.findings import bugs
@@ -102,6 +103,7 @@ class CampaignReport:
     of_cases: bool  # False: only isolation specs or harnesses ran, for which nothing else is counted
     edges: ReachedEdges | None = None  # None if the builds count none
     benches: tuple[BenchResult, ...] = ()
+    coverages: tuple[CoverageResult, ...] = ()
     runs: tuple[ReportedRun, ...] = ()  # of a continuous campaign, the oldest first
 
     @property
@@ -169,11 +171,11 @@ class CampaignReport:
         return Plans(sum(counts), len(counts), counts.count(1))
 
 
-def report_of(directory: Path, benches: Sequence[BenchResult] = ()) -> CampaignReport:
-    """Return the report of the campaign in a directory, with results of benches. Raises StoreError, CaseError."""
+def report_of(directory: Path) -> CampaignReport:
+    """Return the report of the campaign in a directory. Raises StoreError, CaseError."""
     with opened(directory) as store:
         summary = summary_of(store)
-        return _report(store, summary, _bugs(store, summary), benches)
+        return _report(store, summary, _bugs(store, summary))
 
 
 def report_without_bugs(directory: Path) -> CampaignReport:
@@ -182,9 +184,7 @@ def report_without_bugs(directory: Path) -> CampaignReport:
         return _report(store, summary_of(store), ())
 
 
-def _report(
-    store: Store, summary: Summary, found: tuple[ReportedBug, ...], benches: Sequence[BenchResult] = ()
-) -> CampaignReport:
+def _report(store: Store, summary: Summary, found: tuple[ReportedBug, ...]) -> CampaignReport:
     features = tuple(feature_reach(summary.counters.reach, feature) for feature in store.features)
     return CampaignReport(
         directory=store.directory,
@@ -198,7 +198,6 @@ def _report(
         samples=store.samples(),
         of_cases=next(iter(store.plan.generators), "") not in ("harness", "isolation"),
         edges=reached_edges(store.directory),
-        benches=tuple(benches),
     )
 
 

@@ -11,6 +11,7 @@ from fuzz.campaign.plan import Plan
 from fuzz.campaign.store import Store, StoredDoubt
 from fuzz.campaign.usage import Usage
 from fuzz.report.bench_result import BenchMail, BenchResult, BenchRow
+from fuzz.report.coverage_result import AddedLine, AddedLines, CoverageResult, LineCounts, MeasuredPatch
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.triage.blame import Blame
 from fuzz.triage.interestingness import ReducedCase
@@ -36,6 +37,33 @@ BENCH: Final = BenchResult(
     rows=(
         BenchRow(f"10 rows {MARKUP}", ("master", "patched"), 1.2, 1.1, 1.3, {"master": 10.0, "patched": 12.0}, 1.25),
         BenchRow(WORDS, ("master", "patched"), 1.0, 0.9, 1.1, {"master": 10.0, "patched": 10.0}),
+    ),
+)
+_REACHED: Final = LineCounts(3)
+_NOT_REACHED: Final = LineCounts(0)
+COVERAGE: Final = CoverageResult(
+    arms={"master": {}, f"patched {MARKUP}": {}},
+    seed=7,
+    cases=1200,
+    patches=(
+        MeasuredPatch(
+            PATCH,
+            {
+                f"src/{MARKUP}.c": AddedLines(
+                    (
+                        AddedLine(7, f"/* {HOSTILE} */", None),
+                        AddedLine(8, f'\tif (a && b == "{MARKUP}")', LineCounts(2, (0, 2)), LineCounts(5, (1, 4))),
+                        AddedLine(9, "\t\tcall(a);", _NOT_REACHED, _REACHED),
+                        AddedLine(30, '\t\telog(ERROR, "%s", a);', None, internal_error=True),
+                        AddedLine(31, f"\treturn {'a + ' * 40}b;", _REACHED, _REACHED),
+                        AddedLine(32, "\treturn;", _NOT_REACHED, _NOT_REACHED),
+                    )
+                ),
+                "src/whole.c": AddedLines((AddedLine(1, "\tdone();", _REACHED, _NOT_REACHED),)),
+            },
+        ),
+        MeasuredPatch("0002-comment.patch", {"a.h": AddedLines((AddedLine(1, "/* a */", None),))}),
+        MeasuredPatch("0003-removes.patch", {}),
     ),
 )
 _BLOOM: Final = Feature(
@@ -91,7 +119,7 @@ def _add(store: Store, directory: Path, number: int) -> None:
         script.write_bytes(f"SELECT 1; -- {MARKUP} {CODE}\x1b\n".encode() + b"\xff")
         store.record_reproducer(finding.fingerprint, script)
         store.record_reduction(finding.fingerprint, ReducedCase(CASE, finding, 3, 3), 1.5)
-        store.record_blame(finding.fingerprint, Blame("patched", (PATCH,), ((0, False), (1, True))))
+        store.record_blame(finding.fingerprint, Blame("patched", (PATCH,), ((0), (1, True))))
 
 
 def _count(counters: Counters, number: int) -> None:

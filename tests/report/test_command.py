@@ -38,6 +38,7 @@ def test_several_formats_go_into_a_directory(pgduel: PreloadedCommand, tmp_path:
     [
         (["7"], "no campaign is called '7'; pgduel list campaigns names them"),
         (["--bench", "/absent.json"], "give --bench a file of pgduel bench --json"),
+        (["--coverage", "/absent.json"], "give --coverage a file of pgduel coverage --series --json"),
         (["--as", "markdown", "--into", "/proc/absent"], "give --into a writable directory"),
     ],
 )

@@ -17,7 +17,7 @@ from fuzz.report.formats import html
 from fuzz.report.formats.format import all_formats
 from fuzz.report.formats.markdown import code, fenced
 from tests.campaign.old_store import BUG, old_campaign
-from tests.report.hostile import BENCH, BUGS, MARKUP, PATCH, hostile_campaign
+from tests.report.hostile import BENCH, BUGS, COVERAGE, MARKUP, PATCH, hostile_campaign
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
 
@@ -42,7 +42,7 @@ def of_kinds(text: str) -> dict[str, list[dict[str, Any]]]:
 
 @pytest.mark.parametrize("name", all_formats())
 def test_no_format_has_control_characters(hostile: CampaignReport, name: str) -> None:
-    text = all_formats()[name].text(hostile)
+    text = all_formats()[name].text(replace(hostile, coverages=(COVERAGE,)))
     assert CONTROLS.search(text) is None
     text.encode()
 
@@ -117,6 +117,23 @@ def test_json_lines_have_the_figures_of_the_report(hostile: CampaignReport) -> N
         (None, "bloom.extra"): 0,
     }
     assert [each["interval"] for each in lines["ratio"]] == [[1.1, 1.3], [0.9, 1.1]]
+
+
+def test_json_lines_have_the_coverage_of_patches_and_lines(hostile: CampaignReport) -> None:
+    lines = of_kinds(all_formats()["jsonl"].text(replace(hostile, coverages=(COVERAGE,))))
+    assert all(len({tuple(each) for each in lines[kind]}) == 1 for kind in ("patch", "line"))
+    first = lines["patch"][0]
+    assert [each["patch"] for each in lines["patch"]] == [PATCH, "0002-comment.patch", "0003-removes.patch"]
+    assert (first["lines"], first["lines_reached"], first["lines_reached_with_suites"]) == (5, 3, 4)
+    assert (first["branches"], first["branches_reached"], first["branches_reached_with_suites"]) == (2, 1, 2)
+    assert [(each["line"], each["reach"]) for each in lines["line"]][:4] == [
+        (7, "no code"),
+        (8, "reached, but not all branches"),
+        (9, "not reached"),
+        (30, "internal error"),
+    ]
+    assert (lines["line"][1]["executions"], lines["line"][1]["executions_of_branches_by_suites"]) == (2, [1, 4])
+    assert lines["line"][0]["executions"] is None
 
 
 def test_json_lines_have_problems_and_edges(hostile: CampaignReport) -> None:

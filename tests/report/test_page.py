@@ -16,11 +16,12 @@ from fuzz.campaign.counters import ProgressPoint
 from fuzz.campaign.edges import Reached, ReachedEdges
 from fuzz.campaign.known import KnownFault
 from fuzz.report.campaign_report import report_of
+from fuzz.report.coverage_result import AddedLine, AddedLines, CoverageResult, LineCounts, MeasuredPatch
 from fuzz.report.formats.format import all_formats
 from fuzz.report.page.page import plots, thinned
 from tests.campaign.old_store import old_campaign
 from tests.report.browser import Page, browser
-from tests.report.hostile import BENCH, BUGS, MARKUP, hostile_campaign
+from tests.report.hostile import BENCH, BUGS, COVERAGE, MARKUP, hostile_campaign
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -47,7 +48,8 @@ class _Read(HTMLParser):
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = hostile_campaign(tmp_path_factory.mktemp("campaigns") / "3")
     page = directory / "page.html"
-    page.write_text(all_formats()["html"].text(report_of(directory, [BENCH])), encoding="utf-8")
+    report = replace(report_of(directory), benches=(BENCH,), coverages=(COVERAGE, COVERAGE))
+    page.write_text(all_formats()["html"].text(report), encoding="utf-8")
     return page
 
 
@@ -119,6 +121,35 @@ def test_edges_are_in_page_and_markdown_and_plotted(tmp_path: Path) -> None:
         assert "Edges reached: 30 of 90; in functions that the patches change, 2 of 5." in text
         assert "Edges reached" not in all_formats()[name].text(report)
     assert "Edges reached" in plots([replace(sample, edges=sample.cases) for sample in report.samples])
+
+
+def test_added_lines_have_the_reach_of_cases_and_suites(hostile: Path) -> None:
+    text = hostile.read_text()
+    rows = re.findall(r'<tr class="([\w -]+)"><th scope="row" class="number">(\d+)</th>(.*?)<td class="code">', text)
+    assert [(style, int(line), re.findall(r">([^<]*)</td>", states)) for style, line, states in rows[:7]] == [
+        ("no-code", 7, ["no code", ""]),
+        ("some-branches", 8, ["1 of 2 branches", "reached"]),
+        ("only-suites", 9, ["not reached", "reached"]),
+        ("internal-error gap", 30, ["internal error", ""]),
+        ("reached", 31, ["reached", "reached"]),
+        ("not-reached", 32, ["not reached", "not reached"]),
+        ("reached", 1, ["reached", "not reached"]),
+    ]
+    assert 'title="executions: 2; conditions: true 0, false 2"' in rows[1][2]
+    assert "2 of 4 lines, 1 of 2 branches; only suites reach 1 line<" in text
+    assert "3 of 5, 60.0 %</td>" in text
+    assert len(re.findall(r'<details class="patch" id="patch-1-\d">', text)) == 2  # 0003 adds no line
+
+
+def test_without_suites_the_page_has_no_column_for_them(tmp_path: Path) -> None:
+    lines = AddedLines((AddedLine(1, "a();", LineCounts(0)),))
+    coverage = CoverageResult({"patched": {}}, 1, 1, (MeasuredPatch("0001-a.patch", {"a.c": lines}),))
+    report = report_of(hostile_campaign(tmp_path / "6"))
+    text = all_formats()["html"].text(replace(report, coverages=(coverage,)))
+    assert '<h3>patched <span class="soft">· 1 case, seed 1</span></h3>' in text
+    assert "Lines reached" in text
+    assert "uites" not in text[text.index('<h2 id="coverage">') : text.index('<h2 id="doubts">')]
+    assert "Patch coverage" not in all_formats()["html"].text(report)
 
 
 @pytest.fixture(scope="module")

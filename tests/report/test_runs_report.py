@@ -31,7 +31,7 @@ from fuzz.servers.edges.places import Frame
 from fuzz.triage.replays import ReplayResult
 from tests.cli.command import Command
 from tests.cli.preloaded import PreloadedCommand
-from tests.report.hostile import BENCH, BUGS, CASE, MARKUP, WORDS, hostile_campaign
+from tests.report.hostile import BENCH, BUGS, CASE, COVERAGE, MARKUP, WORDS, hostile_campaign
 
 
 @pytest.fixture
@@ -225,6 +225,15 @@ def test_the_command_adds_the_results_of_benches(campaigns: Path, tmp_path: Path
     refused = pgduel("campaign", "report", "nightly", "--bench", "/absent.json")
     assert (refused.status, refused.err.count("\n")) == (2, 1)
     assert "give --bench a file of pgduel bench --json" in refused.err
+
+
+def test_the_command_adds_measurements_of_coverage(campaigns: Path, tmp_path: Path) -> None:
+    pgduel = PreloadedCommand(campaigns)
+    (tmp_path / "coverage.json").write_text(documents.dumps(COVERAGE))
+    printed = pgduel("campaign", "report", "nightly", "--as", "jsonl", "--coverage", tmp_path / "coverage.json")
+    assert printed.status == 0, printed.err
+    kinds = Counter(json.loads(line)["kind"] for line in printed.out.splitlines())
+    assert (kinds["patch"], kinds["line"]) == (3, 8)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from fuzz.campaign.edges import Reached, ReachedEdges
 from fuzz.output import visible
 from fuzz.report.bench_result import BenchResult, BenchRow
 from fuzz.report.campaign_report import CampaignReport, Doubts, OracleVerdicts, ReportedRun, WorkloadResult
+from fuzz.report.coverage_result import AddedLine, AddedLines, CoverageResult
 from fuzz.report.formats.format import Format
 from fuzz.report.reported_bug import ReportedBug, Side
 from fuzz.report.summary import KINDS
@@ -56,6 +57,8 @@ def _objects(report: CampaignReport) -> Iterator[_Object]:
     yield from _of_kind("sample", map(_sample, report.samples))
     yield from _of_kind("run", map(_run, report.runs))
     yield from _of_kind("ratio", (_ratio(bench, row) for bench in report.benches for row in bench.rows))
+    yield from _of_kind("patch", (patch for coverage in report.coverages for patch in _patches(coverage)))
+    yield from _of_kind("line", (line for coverage in report.coverages for line in _lines(coverage)))
 
 
 def _of_kind(kind: str, objects: Iterable[_Object]) -> Iterator[_Object]:
@@ -271,4 +274,36 @@ def _ratio(bench: BenchResult, row: BenchRow) -> _Object:
         "rounds": bench.rounds,
         "seconds_of_a_round": bench.seconds,
         "processors": bench.processors,
+    }
+
+
+def _patches(coverage: CoverageResult) -> Iterator[_Object]:
+    for patch in coverage.patches:
+        yield {"arm": coverage.arm, "patch": patch.patch, **_covered(patch.whole, with_suites=coverage.with_suites)}
+
+
+def _covered(lines: AddedLines, *, with_suites: bool) -> _Object:
+    return {
+        **asdict(lines.covered),
+        "lines_reached_with_suites": lines.covered_with_suites.lines_reached if with_suites else None,
+        "branches_reached_with_suites": lines.covered_with_suites.branches_reached if with_suites else None,
+    }
+
+
+def _lines(coverage: CoverageResult) -> Iterator[_Object]:
+    for patch in coverage.patches:
+        for file, lines in patch.files.items():
+            for line in lines.added:
+                yield {"arm": coverage.arm, "patch": patch.patch, "file": file, **_line(line)}
+
+
+def _line(line: AddedLine) -> _Object:
+    return {
+        "line": line.line,
+        "text": line.text,
+        "reach": line.reach,
+        "executions": None if line.cases is None else line.cases.executions,
+        "executions_of_branches": None if line.cases is None else line.cases.branches,
+        "executions_by_suites": None if line.suites is None else line.suites.executions,
+        "executions_of_branches_by_suites": None if line.suites is None else line.suites.branches,
     }

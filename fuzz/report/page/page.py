@@ -27,6 +27,7 @@ from fuzz.campaign.counters import ProgressPoint
 from fuzz.output import visible
 from fuzz.report.bench_result import BenchResult, BenchRow
 from fuzz.report.campaign_report import CampaignReport, ReportedRun
+from fuzz.report.coverage_result import LineCounts
 from fuzz.report.summary import KINDS
 from fuzz.report.terminal import clock
 
@@ -136,7 +137,13 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
-    environment.filters |= {"clock": clock, "shortened": _shortened, "number": _number, "kilobytes": _kilobytes}
+    environment.filters |= {
+        "clock": clock,
+        "shortened": _shortened,
+        "number": _number,
+        "kilobytes": _kilobytes,
+        "executions": _executions,
+    }
     return environment
 
 
@@ -157,6 +164,13 @@ def _number(count: int) -> str:
 
 def _kilobytes(size: int) -> str:
     return f"{size / 1000:,.0f} kB"
+
+
+def _executions(counts: LineCounts) -> str:
+    """Return the numbers of executions of a line and, for each condition in it, of both of its branches."""
+    pairs = zip(counts.branches[::2], counts.branches[1::2], strict=True)
+    conditions = "; ".join(f"true {_number(yes)}, false {_number(no)}" for yes, no in pairs)
+    return f"executions: {_number(counts.executions)}{f'; conditions: {conditions}' if conditions else ''}"
 
 
 def plots(samples: Sequence[ProgressPoint]) -> dict[str, Any]:
