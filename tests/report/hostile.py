@@ -119,7 +119,7 @@ def _add(store: Store, directory: Path, number: int) -> None:
         script.write_bytes(f"SELECT 1; -- {MARKUP} {CODE}\x1b\n".encode() + b"\xff")
         store.record_reproducer(finding.fingerprint, script)
         store.record_reduction(finding.fingerprint, ReducedCase(CASE, finding, 3, 3), 1.5)
-        store.record_blame(finding.fingerprint, Blame("patched", (PATCH,), ((0), (1, True))))
+        store.record_blame(finding.fingerprint, Blame("patched", (PATCH,), ((0, False), (1, True))))
 
 
 def _count(counters: Counters, number: int) -> None:
