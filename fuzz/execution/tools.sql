@@ -217,6 +217,7 @@ BEGIN
         columns, source, queries, relation, about.remote IS NULL, relation) INTO STRICT seen;
     facts := json_build_object(
         'remote', about.remote, 'method', about.method, 'wanted', wanted, 'current', parts.current,
+        'in_tree', EXISTS (SELECT FROM pg_inherits WHERE relation IN (inhrelid, inhparent)),
         'estimate', (SELECT reltuples FROM pg_class WHERE oid = relation),
         'quoted', (SELECT reltuples FROM pg_class WHERE oid = source), 'quoted_parts', parts.rows);
     RETURN NEXT;

@@ -1,7 +1,7 @@
 """Analysis: the results and messages of one ANALYZE, all rows of the relation, and the samples that ANALYZE requested.
 
 A case's foreign server leads back to the same server, so its log has the statements of both sessions. The samples that
-were requested from the remote server are in that log.
+were requested from the remote server are in that log, and so are all other queries.
 """
 
 import json
@@ -20,6 +20,8 @@ from oracles.model.observation import CaseObservation, Observation
 STATEMENT: Final = "LOG:  statement: "
 
 _OWN = re.compile(r"LOG:  (?:statement|execute \S+): ")
+# a statement that the remote server must plan; others control transactions and cursors, or set parameters
+_QUERY: Final = re.compile(rf"{STATEMENT}(?:SELECT|EXPLAIN|DECLARE)\b")
 _SAMPLE: Final = re.compile(
     rf"{STATEMENT}DECLARE c\d+ CURSOR FOR SELECT .* FROM (?:ONLY )?(?P<relation>\S+)"
     r"(?: TABLESAMPLE (?P<method>\w+) ?\((?P<percent>[^)]+)\))?"
@@ -116,7 +118,8 @@ class AnalyzedColumn:
 class Analysis:
     """A relation, its rows in the order of a scan, and the statistics that ANALYZE stored for it.
 
-    `quoted` is the number of rows in the remote catalogs; `current` means that it must be correct.
+    `quoted` is the number of rows in the remote catalogs; `current` means that it must be correct. `in_tree` means that
+    the table is part of an inheritance tree, or its root.
     """
 
     remote: str | None  # the remote relation of a foreign table; None: it is a tree of tables
@@ -126,11 +129,13 @@ class Analysis:
     estimate: float
     quoted: float
     current: bool
+    in_tree: bool
     blocks: Numbers | None  # of each row, numbered from 1; None: the remote relation has no storage
     members: tuple[str, ...]  # the table of each row; empty if there is only one table
     columns: tuple[AnalyzedColumn, ...]
     table_samples: tuple[TableSample, ...] = ()
     requests: Mapping[str, RequestedSample] = field(default_factory=dict)  # by remote relation
+    queries: tuple[str, ...] = ()  # all that the remote server had to plan
 
     @property
     def request(self) -> RequestedSample | None:
@@ -153,6 +158,7 @@ def analysis(table: str, analyzed: Observation, read: Observation, remote: Seque
         return None
     blocks, rows = seen["blocks"], seen["rows"]
     current = facts["current"] and _alike(facts["quoted"], rows) and _alike(facts["quoted_parts"], rows)
+    lines = _first_transaction(remote)
     return Analysis(
         facts["remote"],
         facts["method"],
@@ -161,11 +167,13 @@ def analysis(table: str, analyzed: Observation, read: Observation, remote: Seque
         facts["estimate"],
         facts["quoted"],
         bool(current),
+        facts["in_tree"],
         None if blocks is None else numpy.array(blocks, dtype=numpy.int64),
         tuple(seen["members"] or ()),
         tuple(map(_column, seen["columns"])),
         table_samples,
-        {request.relation: request for request in requested_samples(_first_transaction(remote))},
+        {request.relation: request for request in requested_samples(lines)},
+        tuple(line.removeprefix(STATEMENT) for line in lines if _QUERY.match(line)),
     )
 
 

@@ -7,6 +7,11 @@ all rows after each ANALYZE. The remote server's log contains the SQL that ANALY
 Tested are the columns' statistics and the sample itself. ANALYZE of a foreign table must request the sample of its
 method. The number of rows must fit that sample, and the estimate of all rows must fit their number.
 
+Two tests compare an analysis with that of the reference, and involve no chance. A tree's sample must have rows of each
+of its tables that the reference samples, unless few rows are due to it. Where both arms read all rows, ANALYZE must not
+request more queries of the remote server than on the reference. Figures of the remote catalogs are of no use there,
+except for a table in a tree, whose share of the tree's sample depends on them.
+
 Each test errs with a probability of at most 1 in 10,000 (LEVEL). If a test fails, two more runs draw other samples. A
 finding needs a failure in each of them. By chance, that happens in less than 1 of 10^12 tests, so in less than one of
 10,000 campaigns of a hundred million tests.
@@ -17,6 +22,7 @@ the remote catalogs' figure passes.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -80,9 +86,8 @@ class _Pair(Pair):
         found = self._seen(self.suspect)
         if found is None:
             return (lost_session(self.observations[_run(self.case, self.suspect)]),)
-        suspected = {
-            figure: deviation for figure, deviation in _deviations(found).items() if deviation.probability < LEVEL
-        }
+        compared = _deviations(found, self._seen(self.reference) or {})
+        suspected = {figure: deviation for figure, deviation in compared.items() if deviation.probability < LEVEL}
         if suspected and (missing := self.missing(self._confirming_runs())):
             return More(missing, frozenset(_symptom(figure, found) for figure in suspected))
         verdicts = {figure: self._verdict(figure, deviation, found) for figure, deviation in suspected.items()}
@@ -119,8 +124,8 @@ class _Pair(Pair):
         )
 
     def _fails(self, arm: str, figure: Figure, repetition: int) -> bool:
-        found = self._seen(arm, repetition) or {}
-        deviations = _deviations({step: each for step, each in found.items() if step == figure.step})
+        found, reference = (self._seen(each, repetition) or {} for each in (arm, self.reference))
+        deviations = _deviations({step: each for step, each in found.items() if step == figure.step}, reference)
         return figure in deviations and deviations[figure].probability < LEVEL
 
     def _confirming_runs(self) -> Iterator[Run]:
@@ -188,11 +193,12 @@ def analyses(case: Case, observed: CaseObservation) -> dict[int, Analysis] | Non
     return found
 
 
-def _deviations(found: Mapping[int, Analysis]) -> dict[Figure, Deviation]:
+def _deviations(found: Mapping[int, Analysis], references: Mapping[int, Analysis]) -> dict[Figure, Deviation]:
     return {
         Figure(step, test, column): deviation
         for step, each in found.items()
-        for (test, column), deviation in all_deviations(each).items()
+        for deviations in (all_deviations(each), _relative_deviations(each, references.get(step)))
+        for (test, column), deviation in deviations.items()
     }
 
 
@@ -206,6 +212,7 @@ _FORMS: Final = MappingProxyType(
 )
 _SURELY: Final = 1.2  # factor: above `wanted` times it a table must be sampled, below `wanted` divided by it not
 _SHARE: Final = (0.3, 1.5)  # limits of expected rows divided by `wanted`
+_MANY: Final = 30  # rows of a tree's sample that are due to a table, enough for it to have some despite wrong figures
 
 
 def law_of(found: Analysis) -> Law | None:
@@ -231,7 +238,7 @@ def law_of(found: Analysis) -> Law | None:
 
 
 def all_deviations(found: Analysis) -> dict[Key, Deviation]:
-    """Return the result of each applicable test."""
+    """Return the result of each applicable test of an analysis by itself."""
     results: dict[Key, Deviation] = {}
     if found.remote is not None and found.request is not None:
         results["remote SQL", ""] = _request_deviation(found, found.request)
@@ -244,6 +251,36 @@ def all_deviations(found: Analysis) -> dict[Key, Deviation]:
             (test, each.name): deviation for each in found.columns for test, deviation in deviations(each, law, total)
         }
     return results
+
+
+def _relative_deviations(found: Analysis, reference: Analysis | None) -> dict[Key, Deviation]:
+    """Return the result of each applicable comparison with the analysis of the reference."""
+    if reference is None:
+        return {}
+    if found.remote is None:
+        return {("tables sampled", ""): _tables_deviation(found, reference)}
+    both_read_all = found.method == _OFF and reference.request is not None and reference.request.everything
+    if not both_read_all or found.in_tree:
+        return {}
+    return {("remote queries", ""): _queries_deviation(found, reference)}
+
+
+def _tables_deviation(found: Analysis, reference: Analysis) -> Deviation:
+    """Test whether a tree's sample has rows of each table of which the reference's has some, and many are due."""
+    ours, theirs = ({sample.table for sample in each.table_samples} for each in (reference, found))
+    due = {table: found.wanted * rows / found.rows for table, rows in Counter(found.members).items()}
+    missing = sorted(table for table in ours - theirs if due.get(table, 0) >= _MANY)
+    if not missing:
+        return NO_DEVIATION
+    return Deviation(0.0, f"rows of {', '.join(missing)} in the sample", f"of {', '.join(sorted(theirs))} only")
+
+
+def _queries_deviation(found: Analysis, reference: Analysis) -> Deviation:
+    """Test the number of queries to the remote server, where both arms read all rows."""
+    if len(found.queries) <= len(reference.queries):
+        return NO_DEVIATION
+    ours, theirs = ("; ".join(each.queries) for each in (reference, found))
+    return Deviation(0.0, f"{len(reference.queries)} remote queries: {ours}", f"{len(found.queries)}: {theirs}")
 
 
 def _request_deviation(found: Analysis, request: RequestedSample) -> Deviation:

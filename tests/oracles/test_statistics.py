@@ -31,6 +31,7 @@ def analyzed(
     method: str | None = "bernoulli",
     null_frac: float = 0.0,
     quoted: float = ROWS,
+    in_tree: bool = False,
     stored: float | None = None,
 ) -> CaseObservation:
     """Return the observation of the oracle's own run: 1000 rows without NULLs, and a target of 300 rows."""
@@ -40,6 +41,7 @@ def analyzed(
         "method": method,
         "wanted": 300,
         "current": True,
+        "in_tree": in_tree,
         "estimate": total if stored is None else stored,
         "quoted": quoted,
         "quoted_parts": quoted,
@@ -113,6 +115,73 @@ def test_deviations_of_samples_are_found(suspect: CaseObservation, origin: str) 
 )
 def test_probable_samples_are_no_finding(suspect: CaseObservation) -> None:
     assert verdicts(suspect) == (Agree(1),)
+
+
+GUESS = "EXPLAIN SELECT n FROM duel.near"
+ALL = "SELECT relkind, reltuples FROM pg_catalog.pg_class", EVERYTHING, "FETCH 100 FROM c1", "CLOSE c1"
+
+
+def read_all(*more: str, method: str | None = "off", in_tree: bool = False) -> CaseObservation:
+    return analyzed(requests=[*more, *ALL], kept=300, total=ROWS, method=method, in_tree=in_tree)
+
+
+@pytest.mark.parametrize("method", ["off", None])
+def test_more_queries_than_on_the_reference_are_found_where_both_read_all_rows(method: str | None) -> None:
+    assert origins(verdicts(read_all(GUESS), read_all(method=method))) == {"remote queries: off"}
+
+
+@pytest.mark.parametrize(
+    ("suspect", "reference"),
+    [
+        (read_all(), read_all()),
+        (read_all("FETCH 100 FROM c1", "START TRANSACTION"), read_all()),
+        (read_all(), read_all(GUESS)),
+        (read_all(GUESS, in_tree=True), read_all()),  # the table's share of the tree's sample depends on the guess
+        (read_all(GUESS), analyzed()),  # the reference takes a sample
+        (analyzed(requests=[GUESS, ALL[0], BERNOULLI], method="auto"), read_all()),
+    ],
+)
+def test_needed_queries_are_no_finding(suspect: CaseObservation, reference: CaseObservation) -> None:
+    assert verdicts(suspect, reference) == (Agree(1),)
+
+
+def of_tree(near: int, far: int, *sampled: str, sample: int = 150) -> CaseObservation:
+    """Return an observation of ANALYZE of a tree of two tables with so many rows, some of which are sampled."""
+    rows = near + far
+    facts = {
+        "remote": None, "method": None, "wanted": 300, "current": None, "in_tree": True, "estimate": -1, "quoted": -1,
+        "quoted_parts": 0,
+    }  # fmt: skip
+    column = {
+        "name": "n", "widest": 1, "ranks": [1] * rows, "values": ["7"], "null_frac": 0, "n_distinct": 1,
+        "common": ["7"], "frequencies": [1], "bounds": None, "correlation": 1,
+    }  # fmt: skip
+    seen = {"rows": rows, "members": ["near"] * near + ["far"] * far, "blocks": None, "columns": [column]}
+    messages = [Message("INFO", "00000", 'analyzing "duel.far" inheritance tree')]
+    for table in sampled:
+        text = f'"{table}": table contains {near if table == "near" else far} rows, {sample} rows in sample'
+        messages.append(Message("INFO", "00000", text))
+    read = replace(ok(), rows=(row(json.dumps(facts), json.dumps(seen)),))
+    return replace(analyzed(), steps=(ok(), replace(ok(), messages=tuple(messages)), read))
+
+
+def test_a_table_that_only_the_reference_samples_is_found() -> None:
+    found = verdicts(of_tree(500, 500, "near"), of_tree(500, 500, "near", "far"))
+    assert origins(found) == {"tables sampled: not chosen"}
+
+
+@pytest.mark.parametrize(
+    ("suspect", "reference"),
+    [
+        (of_tree(500, 500, "near", "far"), of_tree(500, 500, "near")),
+        (of_tree(500, 500, "near"), of_tree(500, 500, "near")),
+        (of_tree(1000, 5, "near"), of_tree(1000, 5, "near", "far")),  # 1.5 rows are due to it
+    ],
+)
+def test_a_table_that_the_reference_omits_or_to_which_few_rows_are_due_may_be_omitted(
+    suspect: CaseObservation, reference: CaseObservation
+) -> None:
+    assert verdicts(suspect, reference) == (Agree(1),)
 
 
 def test_a_deviation_in_one_sample_is_unstable() -> None:

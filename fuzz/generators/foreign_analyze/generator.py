@@ -1,7 +1,11 @@
 """Generator `foreign_analyze`: ANALYZE of foreign tables with all sampling methods.
 
-Remote relations are of all kinds. Their catalog entries are correct, outdated or wrong. A DO block sets each option,
-and catches the error of a postgres_fdw that does not support it. Relations change between two ANALYZEs.
+Remote relations are of all kinds. Their catalog entries are correct, outdated, wrong or contradictory. A DO block sets
+each option, and catches the error of a postgres_fdw that does not support it. Relations change between two ANALYZEs.
+
+The remote server may have lost its cumulative statistics: it counts no live rows, though pg_class has rows and pages.
+So does a server after a crash, a hot standby, and a standby after its promotion. Only pg_is_in_recovery() tells a hot
+standby from this state.
 
 Some cases first analyze local tables, too (`local`).
 
@@ -97,16 +101,26 @@ def _same(remote: RemoteRelation) -> str:
 
 
 def stale(rng: random.Random, remote: RemoteRelation) -> tuple[Step, ...]:
-    """Return a step that falsifies reltuples of the remote relation: ten times, a tenth, 0, unknown (-1) or 1e9.
+    """Return a step that falsifies the numbers of rows and pages in pg_class of the remote relation.
+
+    They become wrong by orders of magnitude, or contradictory: pages with no row, pages with an unknown number of rows
+    (-1), or rows without pages. PostgreSQL 17 stores the latter for a foreign table that stands for a view.
 
     Of a view it falsifies the table's. Views have none, and PostgreSQL 17 would use TABLESAMPLE on one that has, and
     fail.
     """
     name = remote.table.name if remote.kind is RelationKind.VIEW else remote.name
-    wrong = pick(rng, ("reltuples * 10", "reltuples / 10", "0", "-1", "1e9"))
+    wrong, how = _WRONG.pick(rng)
     where = f"oid = '{name}'::regclass OR oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent ="
-    sql = f"UPDATE pg_class SET reltuples = {wrong} WHERE {where} '{name}'::regclass)"
-    return (Step(sql, tags=("remote.stale",)),)
+    sql = f"UPDATE pg_class SET {wrong} WHERE {where} '{name}'::regclass)"
+    return (Step(sql, tags=("remote.stale", f"remote.{how}")),)
+
+
+def uncounted() -> tuple[Step, ...]:
+    """Return steps after which the cumulative statistics have no rows of any table, neither now nor a second later."""
+    tables = "pg_class WHERE relnamespace = current_schema::regnamespace AND relkind IN ('r', 'm')"
+    lost = Step(f"SELECT pg_stat_reset_single_table_counters(oid) FROM {tables}", tags=("counters lost",))
+    return (Step("SELECT pg_stat_force_next_flush()"), lost)
 
 
 def _changed(rng: random.Random, far: Far) -> tuple[Step, ...]:
@@ -119,6 +133,12 @@ def _changed(rng: random.Random, far: Far) -> tuple[Step, ...]:
 
 def _stale(rng: random.Random, far: Far) -> tuple[Step, ...]:
     return (*stale(rng, far.remote), *analyzed(far))
+
+
+def _uncounted(rng: random.Random, far: Far) -> tuple[Step, ...]:
+    """Return steps that lose the cumulative statistics, often after ANALYZE stored the right figures in pg_class."""
+    known = (Step(f"ANALYZE {far.remote.table.name}"),) if chance(rng, 60) else ()
+    return (*known, *uncounted(), *analyzed(far))
 
 
 def _in_transaction(rng: random.Random, far: Far) -> tuple[Step, ...]:
@@ -210,8 +230,15 @@ def _queried(rng: random.Random, far: Far) -> tuple[Step, ...]:
 
 
 ACTIONS: Weighted[Action] = Weighted(
-    (30, _other_method), (14, _other_target), (16, _changed), (8, _stale), (6, _in_transaction), (6, _analyze_again),
-    (6, _refused), (4, _missing), (4, _failing), (3, _cancelled), (3, _queried),
+    (30, _other_method), (14, _other_target), (16, _changed), (12, _stale), (6, _in_transaction), (6, _analyze_again),
+    (6, _refused), (4, _missing), (4, _failing), (3, _cancelled), (3, _queried), (6, _uncounted),
+)  # fmt: skip
+_WRONG = Weighted(
+    (12, ("reltuples = reltuples * 10", "more rows")), (12, ("reltuples = reltuples / 10", "fewer rows")),
+    (12, ("reltuples = 1e9", "very many rows")), (8, ("relpages = relpages * 10", "more pages")),
+    (12, ("reltuples = 0, relpages = greatest(relpages, 7)", "pages without rows")),
+    (12, ("reltuples = -1, relpages = greatest(relpages, 7)", "pages with unknown rows")),
+    (32, ("reltuples = greatest(reltuples, 700), relpages = 0", "rows without pages")),
 )  # fmt: skip
 _TARGETS = Weighted((50, 1), (15, 2), (10, 5), (8, 10), (5, 37), (5, 100), (7, 10000))
 _KINDS = {
@@ -254,12 +281,15 @@ class ForeignAnalyze(Generator):
 
 _LOCAL = 75  # percentage of cases that also analyze local tables
 _RELATIONS = Weighted((55, 1), (35, 2), (10, 3))
-_KNOWN = Weighted((50, "right"), (15, "old"), (15, "wrong"), (20, "unknown"))
+_KNOWN = Weighted((45, "right"), (15, "old"), (20, "wrong"), (20, "unknown"))
+_IN_TREE = 18  # percentage of foreign tables that are children of a local table
+_IN_TREE_WITHOUT_STORAGE = 45  # the same, for views and foreign tables: what is their share of the tree's sample?
 
 
 def _far(rng: random.Random, remote: RemoteRelation) -> Far:
     name = f"f{remote.name[1:]}"
-    if remote.children == 0 and chance(rng, 18):
+    stored = remote.kind not in (RelationKind.VIEW, RelationKind.FOREIGN)
+    if remote.children == 0 and chance(rng, _IN_TREE if stored else _IN_TREE_WITHOUT_STORAGE):
         return Far(name, remote, f"{name}_far", is_tree=True)
     return Far(name, remote, name)
 
@@ -286,6 +316,8 @@ def _made(rng: random.Random, far: Far) -> Iterator[Step]:
         yield Step(f"ANALYZE {remote.name}")
     if known == "wrong":
         yield from stale(rng, remote)
+    if chance(rng, 10):
+        yield from uncounted()
     yield Step(f"GRANT SELECT ON {remote.name} TO {loopback.GUEST}")
     yield from _foreign(rng, far)
 

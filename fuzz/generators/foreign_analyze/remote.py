@@ -65,8 +65,8 @@ class RemoteRelation:
 
 METHODS = ("auto", "random", "system", "bernoulli", "off")
 _KINDS = Weighted(
-    (45, RelationKind.TABLE), (18, RelationKind.PARTITIONED), (10, RelationKind.INHERITED),
-    (9, RelationKind.MATERIALIZED), (9, RelationKind.VIEW), (9, RelationKind.FOREIGN),
+    (41, RelationKind.TABLE), (18, RelationKind.PARTITIONED), (10, RelationKind.INHERITED),
+    (9, RelationKind.MATERIALIZED), (10, RelationKind.VIEW), (12, RelationKind.FOREIGN),
 )  # fmt: skip
 _TIMES = Weighted((40, 20), (25, 4), (30, 60), (5, 1))
 _WIDTHS = Weighted((60, 0), (25, 40), (10, 300), (5, 1200))
