@@ -104,7 +104,7 @@ def stale(rng: random.Random, remote: RemoteRelation) -> tuple[Step, ...]:
     """Return a step that falsifies the numbers of rows and pages in pg_class of the remote relation.
 
     They become wrong by orders of magnitude, or contradictory: pages with no row, pages with an unknown number of rows
-    (-1), or rows without pages. PostgreSQL 17 stores the latter for a foreign table that stands for a view.
+    (-1), or rows without pages.
 
     Of a view it falsifies the table's. Views have none, and PostgreSQL 17 would use TABLESAMPLE on one that has, and
     fail.
@@ -114,6 +114,16 @@ def stale(rng: random.Random, remote: RemoteRelation) -> tuple[Step, ...]:
     where = f"oid = '{name}'::regclass OR oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent ="
     sql = f"UPDATE pg_class SET {wrong} WHERE {where} '{name}'::regclass)"
     return (Step(sql, tags=("remote.stale", f"remote.{how}")),)
+
+
+def without_pages(remote: RemoteRelation) -> Step:
+    """Return a step that stores what ANALYZE of PostgreSQL 17 does for a foreign table that stands for a view.
+
+    Its number of rows is right, and it has no pages, because the view has none.
+    """
+    figures = f"reltuples = {remote.table.rows}, relpages = 0"
+    sql = f"UPDATE pg_class SET {figures} WHERE oid = '{remote.name}'::regclass"
+    return Step(sql, tags=("remote.rows without pages",))
 
 
 def uncounted() -> tuple[Step, ...]:
@@ -283,7 +293,8 @@ _LOCAL = 75  # percentage of cases that also analyze local tables
 _RELATIONS = Weighted((55, 1), (35, 2), (10, 3))
 _KNOWN = Weighted((45, "right"), (15, "old"), (20, "wrong"), (20, "unknown"))
 _IN_TREE = 18  # percentage of foreign tables that are children of a local table
-_IN_TREE_WITHOUT_STORAGE = 45  # the same, for views and foreign tables: what is their share of the tree's sample?
+_IN_TREE_WITHOUT_STORAGE = 37  # the same, for views and foreign tables: what is their share of the tree's sample?
+_WITHOUT_PAGES = 50  # percentage of remote foreign tables
 
 
 def _far(rng: random.Random, remote: RemoteRelation) -> Far:
@@ -314,7 +325,9 @@ def _made(rng: random.Random, far: Far) -> Iterator[Step]:
         yield Step(f"REFRESH MATERIALIZED VIEW {remote.name}")
     if known in ("right", "wrong") and remote.name != remote.table.name and remote.kind is not RelationKind.VIEW:
         yield Step(f"ANALYZE {remote.name}")
-    if known == "wrong":
+    if remote.kind is RelationKind.FOREIGN and chance(rng, _WITHOUT_PAGES):
+        yield without_pages(remote)
+    elif known == "wrong":
         yield from stale(rng, remote)
     if chance(rng, 10):
         yield from uncounted()
