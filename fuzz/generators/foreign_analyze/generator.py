@@ -240,7 +240,7 @@ def _queried(rng: random.Random, far: Far) -> tuple[Step, ...]:
 
 
 ACTIONS: Weighted[Action] = Weighted(
-    (30, _other_method), (14, _other_target), (16, _changed), (12, _stale), (6, _in_transaction), (6, _analyze_again),
+    (30, _other_method), (14, _other_target), (16, _changed), (8, _stale), (6, _in_transaction), (6, _analyze_again),
     (6, _refused), (4, _missing), (4, _failing), (3, _cancelled), (3, _queried), (6, _uncounted),
 )  # fmt: skip
 _WRONG = Weighted(
@@ -291,7 +291,7 @@ class ForeignAnalyze(Generator):
 
 _LOCAL = 75  # percentage of cases that also analyze local tables
 _RELATIONS = Weighted((55, 1), (35, 2), (10, 3))
-_KNOWN = Weighted((45, "right"), (15, "old"), (20, "wrong"), (20, "unknown"))
+_KNOWN = Weighted((50, "right"), (15, "old"), (15, "wrong"), (20, "unknown"))
 _IN_TREE = 18  # percentage of foreign tables that are children of a local table
 _IN_TREE_WITHOUT_STORAGE = 37  # the same, for views and foreign tables: what is their share of the tree's sample?
 _WITHOUT_PAGES = 50  # percentage of remote foreign tables

@@ -70,8 +70,8 @@ class RemoteRelation:
 
 METHODS = ("auto", "random", "system", "bernoulli", "off")
 _KINDS = Weighted(
-    (34, RelationKind.TABLE), (16, RelationKind.PARTITIONED), (10, RelationKind.INHERITED),
-    (7, RelationKind.MATERIALIZED), (17, RelationKind.VIEW), (16, RelationKind.FOREIGN),
+    (40, RelationKind.TABLE), (16, RelationKind.PARTITIONED), (8, RelationKind.INHERITED),
+    (8, RelationKind.MATERIALIZED), (14, RelationKind.VIEW), (14, RelationKind.FOREIGN),
 )  # fmt: skip
 _TIMES = Weighted((40, 20), (25, 4), (30, 60), (5, 1))
 _WIDTHS = Weighted((60, 0), (25, 40), (10, 300), (5, 1200))
