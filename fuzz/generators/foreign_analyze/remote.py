@@ -70,8 +70,8 @@ class RemoteRelation:
 
 METHODS = ("auto", "random", "system", "bernoulli", "off")
 _KINDS = Weighted(
-    (40, RelationKind.TABLE), (16, RelationKind.PARTITIONED), (8, RelationKind.INHERITED),
-    (8, RelationKind.MATERIALIZED), (14, RelationKind.VIEW), (14, RelationKind.FOREIGN),
+    (43, RelationKind.TABLE), (17, RelationKind.PARTITIONED), (8, RelationKind.INHERITED),
+    (9, RelationKind.MATERIALIZED), (12, RelationKind.VIEW), (11, RelationKind.FOREIGN),
 )  # fmt: skip
 _TIMES = Weighted((40, 20), (25, 4), (30, 60), (5, 1))
 _WIDTHS = Weighted((60, 0), (25, 40), (10, 300), (5, 1200))
