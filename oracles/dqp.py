@@ -18,8 +18,6 @@ from oracles.sql.determinism import is_known
 
 REPLANNED: Final = Sample("replanned", 40)  # one run for each kind of plan
 
-_NO_HASH_OR_MERGE: Final = (("enable_hashjoin", "off"), ("enable_mergejoin", "off"))
-
 # Plans that those of `OTHER_PLANS` have by chance only: hash joins and sorts with temporary files, inner sides that are
 # executed again or remembered, bitmaps of any index, input in the order of an index, and other orders of joins.
 FURTHER_PLANS: Final = (
@@ -33,7 +31,16 @@ FURTHER_PLANS: Final = (
             SERIAL,
         ),
     ),
-    Mode("memoized", (*_NO_HASH_OR_MERGE, ("enable_material", "off"), ("enable_seqscan", "off"), SERIAL)),
+    Mode(
+        "memoized",
+        (
+            ("enable_hashjoin", "off"),
+            ("enable_mergejoin", "off"),
+            ("enable_material", "off"),
+            ("enable_seqscan", "off"),
+            SERIAL,
+        ),
+    ),
     Mode(
         "bitmapped",
         (("enable_seqscan", "off"), ("enable_indexscan", "off"), ("enable_indexonlyscan", "off"), SERIAL),

@@ -41,7 +41,7 @@ def test_files_and_patches_have_their_lines(pgduel: Command, tmp_path: Path) -> 
         patch.name for series in shipped for patch in series.patches
     ]
     without_lines = {patch["patch"][:11] for patch in found["patches"] if not patch["lines"]}
-    assert without_lines == {"0002-Revert"}  # 0016 writes again what it removed
+    assert without_lines == {"0002-Revert"}  # 0016 adds the removed lines again
     assert [patch.whole.covered.lines for patch in read_coverage(file).patches] == [
         patch["lines"] for patch in found["patches"]
     ]

@@ -293,7 +293,7 @@ _LOCAL = 75  # percentage of cases that also analyze local tables
 _RELATIONS = Weighted((55, 1), (35, 2), (10, 3))
 _KNOWN = Weighted((50, "right"), (15, "old"), (15, "wrong"), (20, "unknown"))
 _IN_TREE = 18  # percentage of foreign tables that are children of a local table
-_IN_TREE_WITHOUT_STORAGE = 37  # the same, for views and foreign tables: what is their share of the tree's sample?
+_IN_TREE_WITHOUT_STORAGE = 37  # of those for views and foreign tables, whose share of a tree's sample is an estimate
 _WITHOUT_PAGES = 50  # percentage of remote foreign tables
 
 
