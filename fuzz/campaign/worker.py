@@ -10,7 +10,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -37,6 +37,7 @@ from fuzz.execution.exchanges import Abandoned
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import JudgedCase, assignments, judge_despite_errors
 from fuzz.execution.source_database import SourceDatabase
+from fuzz.execution.trial import Trial, tried
 from fuzz.execution.worker_database import is_full, no_room
 from fuzz.generators.generator import Scale
 from fuzz.servers.account import server_account
@@ -212,11 +213,13 @@ class _Worker:
         self._assigned = assignments(all_oracles(), work.arms)
         self._arms = tuple(arm.name for arm in work.arms)
         self._features = features_of(work.arms)
-        self._explained = explained_arm(work.arms).name
+        explained = explained_arm(work.arms)
+        self._explained = explained.name
+        self._alone = assignments(all_oracles(), [explained])  # without another arm
         self._executor: Executor | None = None
         self._logged: Counter[Hashable] = Counter()  # errors by place
         self._target = SourceDatabase(work.arms[0], self._name, work.given, work.arms)
-        self._edges = Edges.of(work.arms, explained_arm(work.arms), self._name, work.directory)
+        self._edges = Edges.of(work.arms, explained, self._name, work.directory)
         self._marks = marks_of(self._store.plan.generators)
         self._engine = self._new_engine(number)
 
@@ -232,6 +235,7 @@ class _Worker:
             () if self._store.plan.even else places.preferred,
             self._work.directory,
             self._features,
+            self._attempt,
             seed=self._work.seed,
             number=number,
         )
@@ -281,9 +285,15 @@ class _Worker:
         result.counters.client_cpu += _cpu_seconds() - began
         return result
 
+    def _attempt(self, case: Case) -> Trial:
+        """Execute a case once, on the arm whose edges count. Raises ServerError, Abandoned."""
+        return tried(self._entered(), case, self._explained, self._alone)
+
     def _try(self, case_id: CaseId, result: RangeResult) -> None:
         """Execute one case. Errors of pgduel itself are counted and logged."""
         name, executed = str(case_id), False
+        if self._edges is not None:
+            self._edges.counters.clear()
         try:
             drawn = self._engine.draw(case_id)
             name = drawn.name
@@ -310,7 +320,9 @@ class _Worker:
         servers = self._postmasters()
         name, case = drawn.name, drawn.case
         explained = Run(self._explained, case.modes, explain=True)
-        known = executor.observe(case, [explained]) if case_id.index % EXPLAINED == 0 else {}
+        known = dict(drawn.observed)
+        if case_id.index % EXPLAINED == 0:
+            known |= executor.observe(case, [explained])
         judged = self._judged(executor, servers, case, known)
         if judged.findings or any(isinstance(verdict, Inconclusive | Unstable) for _, verdict in judged.verdicts):
             drawn.record()
@@ -338,8 +350,9 @@ class _Worker:
     def _judged(self, executor: Executor, servers: list[int], case: Case, known: Observations) -> JudgedCase:
         """Execute and judge a case. If one of these servers went away, only crashes count: one may be the cause."""
         mark = self._marks.get(case.generator, SEVERAL)  # a user's generator may give its cases another name
-        with nullcontext() if self._edges is None else self._edges.counting(mark):
-            judged = judge_despite_errors(executor, self._assigned, case, known)
+        judged = judge_despite_errors(executor, self._assigned, case, known)
+        if self._edges is not None:
+            self._edges.note(mark)
         with suppress(ServerError):
             if self._postmasters() == servers:
                 return judged

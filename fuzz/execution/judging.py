@@ -137,9 +137,10 @@ def judge_despite_errors(
     judged = [_first_runs(assignment, case) for assignment in assignments]
     symptoms: frozenset[str] = frozenset()
     outage = None
-    while wanted := _unobserved(judged, observations):
+    while any(isinstance(given, More) for given in judged):
         try:
-            observations |= executor.observe(case, wanted)
+            if wanted := _unobserved(judged, observations):
+                observations |= executor.observe(case, wanted)
         except Abandoned:
             break
         except ServerError as error:
@@ -161,7 +162,7 @@ def judge_despite_errors(
     return JudgedCase(
         tuple(verdicts),
         observations,
-        complete=not wanted,
+        complete=outage is None and not any(isinstance(given, More) for given in judged),
         symptoms=symptoms,
         errors=tuple(given for given in judged if isinstance(given, Exception)),
         outage=outage,

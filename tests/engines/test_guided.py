@@ -3,7 +3,7 @@
 import os
 import random
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
@@ -19,7 +19,7 @@ from fuzz.cli.fuzz import new_plan
 from fuzz.engines.engine import EngineName
 from fuzz.engines.guided import driver
 from fuzz.engines.guided.driver import Driver, DriverEnded
-from fuzz.engines.guided.engine import GuidedEngine
+from fuzz.engines.guided.engine import SEEDS, TRIALS, GuidedEngine
 from fuzz.engines.guided.inputs import (
     LONGEST,
     MAXIMUM,
@@ -39,6 +39,7 @@ from fuzz.engines.libfuzzer.run import input_name
 from fuzz.engines.property_based import profile
 from fuzz.engines.seeded import draw_case
 from fuzz.errors import CaseError, StorageError
+from fuzz.execution.trial import Trial
 from fuzz.generators.choices import Stream
 from fuzz.generators.copy_batches.generator import PROLOGUE
 from fuzz.generators.generator import Generator, Scale, all_generators
@@ -46,6 +47,8 @@ from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.edges.counters import Counts, EdgeCounters, EdgeMap, Edges, Layout, Region
 from fuzz.sources.source import UserInput
 from oracles.model.case import Case, CaseId, Step
+from oracles.model.observation import CaseObservation, Run
+from oracles.model.oracle import Observations
 
 GENERATORS = sorted(all_generators())
 
@@ -315,15 +318,21 @@ def test_the_origin_of_more_new_edges_has_a_larger_share_but_no_origin_has_all()
 EDGES = 5000
 
 
+def always_judged(_case: Case) -> Trial:
+    return Trial({}, conspicuous=True)
+
+
 @contextmanager
-def begun(directory: Path, reached: EdgeMap, seed: int = 1) -> Iterator[tuple[GuidedEngine, EdgeCounters]]:
+def begun(
+    directory: Path, reached: EdgeMap, seed: int = 1, attempt: Callable[[Case], Trial] = always_judged
+) -> Iterator[tuple[GuidedEngine, EdgeCounters]]:
     """Yield an engine with counters of one region, which no server writes to."""
     file, layout = directory / "counters", Layout((Region(0, EDGES),), 8192)
     file.write_bytes(bytes(layout.size))
     counters = object.__new__(EdgeCounters)
     counters.layout, counters.descriptor = layout, os.open(file, os.O_RDWR)
     known = KnownEdges.of("builds")
-    engine = GuidedEngine(Edges(counters, reached), known, (), directory, (), seed=seed, number=0)
+    engine = GuidedEngine(Edges(counters, reached), known, (), directory, (), attempt, seed=seed, number=0)
     try:
         yield engine, counters
     finally:
@@ -344,6 +353,36 @@ def test_a_killed_libfuzzer_is_replaced_by_another(tmp_path: Path) -> None:
             engine.draw(case)
         engine.conclude(executed=False)
         assert engine.draw(case).case.steps
+
+
+@pytest.mark.usefixtures("corpus")
+@pytest.mark.skipif(not shutil.which(CLANG), reason=f"{CLANG} is not installed")
+def test_a_tried_input_is_judged_if_it_is_new_or_conspicuous_and_one_of_several_always(tmp_path: Path) -> None:
+    seen = {Run("arm", ()): CaseObservation("arm", ())}
+    trials: list[tuple[int, bool]] = []  # the edge that each trial reaches, and whether it is conspicuous
+
+    def attempt(_case: Case) -> Trial:
+        edge, conspicuous = trials.pop(0)
+        counters.write(np.eye(1, EDGES, edge, dtype=np.uint8)[0])
+        return Trial(seen, conspicuous)
+
+    reached, case = EdgeMap(EDGES), CaseId(1, "set_operations", 0)
+    reached.add(np.eye(1, EDGES, 7, dtype=np.uint8)[0])
+
+    def observed(*given: tuple[int, bool]) -> Observations:
+        """Return the observations of the next judged input, for which all these trials must be made."""
+        trials[:] = given
+        drawn = engine.draw(case)
+        assert not trials
+        engine.conclude(executed=True)
+        return drawn.observed
+
+    with begun(tmp_path, reached, attempt=attempt) as (engine, counters):
+        for _ in range(SEEDS):
+            assert observed() == {}
+        assert observed((7, False), (7, False), (8, False)) == seen
+        assert observed((7, False), (7, True)) == seen
+        assert observed(*[(7, False)] * (TRIALS - 1)) == {}
 
 
 def reached_by(name: str) -> Counts:

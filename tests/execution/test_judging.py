@@ -111,6 +111,13 @@ def test_given_observations_are_judged_and_not_repeated() -> None:
     assert set(stub.requested) == {Run(ARMS[1], CASE.modes), Run(ARMS[0], (Mode("look 2"),))}
 
 
+def test_oracles_judge_even_if_all_their_runs_are_given() -> None:
+    stub = executor()
+    judged = judge_case(stub, assigned((OneMore(1),), ARMS[:1]), CASE, {Run(ARMS[0], CASE.modes): seen(ok("1"))})
+    assert (judged.verdicts, judged.complete) == ((("one_more", Agree(1)),), True)
+    assert not stub.requested
+
+
 def test_every_oracle_judges_all_observations_in_the_end() -> None:
     first = OneMore(1)
     judge_case(executor(), assigned((first, OneMore(3)), ARMS), CASE)

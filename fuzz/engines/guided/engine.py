@@ -1,8 +1,12 @@
-"""The engine `libfuzzer`: one driver for each generator, whose inputs are the choices of its cases."""
+"""The engine `libfuzzer`: one driver for each generator, whose inputs are the choices of its cases.
+
+A case is judged by all oracles if a trial of it reached a new edge, or was conspicuous. Of other inputs, libFuzzer only
+sees the edges. So far more inputs are tried than could be judged in the same time.
+"""
 
 import random
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -13,11 +17,13 @@ from fuzz.engines.guided.inputs import PREFIX, Corpus, case_of_input, random_inp
 from fuzz.engines.guided.known_edges import KnownEdges
 from fuzz.engines.guided.novelty import Novelty, Origin
 from fuzz.engines.libfuzzer.run import input_name
+from fuzz.execution.trial import Trial
 from fuzz.servers.edges.counters import SEVERAL, Counts, EdgeMap, Edges
-from oracles.model.case import CaseId
+from oracles.model.case import Case, CaseId
 from oracles.model.feature import Feature
 
 SEEDS: Final = 8  # random inputs that each driver adds, so that a run explores anew
+TRIALS: Final = 8  # of so many tried inputs, one is judged, even if none is new: it may show a bug in reached code
 
 
 @dataclass(slots=True)
@@ -44,11 +50,12 @@ class GuidedEngine:
         preferred: Sequence[int],
         directory: Path,
         features: Sequence[Feature],
+        attempt: Callable[[Case], Trial],
         *,
         seed: int,
         number: int,
     ) -> None:
-        """`preferred` are edges that libFuzzer prefers, each as often as it counts.
+        """`preferred` are edges that libFuzzer prefers, each as often as it counts. `attempt` is a trial of a case.
 
         `seed` and `number`, that of the worker, decide the choices of libFuzzer itself.
         """
@@ -58,11 +65,11 @@ class GuidedEngine:
         self._preferred = preferred
         self._directory = directory
         self._features = features
+        self._attempt = attempt
         self._seed = seed
         self._number = number
         self._steered: dict[str, _Steered] = {}
         self._drawn: _Steered | None = None
-        self._seen = EdgeMap(self._counters.layout.edges)  # of all generators
         self._novelty = Novelty()
         self._origin = Origin.MUTATED  # of the last input, unless it was in the corpus
 
@@ -73,9 +80,23 @@ class GuidedEngine:
                 self._edges.reached.add(counts, SEVERAL)
 
     def draw(self, case_id: CaseId) -> DrawnCase:
-        """Return the case of the next input for the generator. Raises BuildError, DriverEnded, StorageError."""
-        generator = case_id.generator
-        steered = self._steered.get(generator) or self._start(generator)
+        """Return the case of the next input to judge for the generator.
+
+        Raises BuildError, DriverEnded, StorageError, and the errors of a trial.
+        """
+        steered = self._steered.get(case_id.generator) or self._start(case_id.generator)
+        for _ in range(TRIALS - 1):
+            drawn = self._draw(steered)
+            if steered.last in steered.unread:
+                return drawn
+            trial = self._attempt(drawn.case)
+            if self._is_new() or trial.conspicuous:
+                return replace(drawn, observed=trial.observations)
+            self.conclude(executed=True)
+        return self._draw(steered)
+
+    def _draw(self, steered: _Steered) -> DrawnCase:
+        generator = steered.generator
         try:
             data = self._next(steered)
         except DriverEnded:
@@ -92,6 +113,15 @@ class GuidedEngine:
 
         return DrawnCase(name, case, record)
 
+    def _is_new(self) -> bool:
+        """Return whether the last trial reached an edge that no case of the campaign reached."""
+        counts = self._counters.counts()
+        new = self._edges.reached.new(counts)
+        self._novelty.note(self._origin, new)
+        if not new:
+            self._edges.reached.add(counts, SEVERAL)
+        return new > 0
+
     def _next(self, steered: _Steered) -> bytes:
         """Return the next input whose edges are not known. libFuzzer sees those of the others before."""
         while True:
@@ -103,7 +133,6 @@ class GuidedEngine:
             if counts is None:
                 return data
             self._counters.write(counts)
-            self._seen.add(counts)
             self._prune(steered, new=steered.seen.add(counts) > 0)
             steered.driver.conclude(keep=True)
 
@@ -157,9 +186,6 @@ class GuidedEngine:
         if executed:
             counts = self._counters.counts()
             steered.counts = None if steered.reported else counts  # a case with a finding is executed again
-            new = self._seen.add(counts)
-            if steered.last not in steered.unread:
-                self._novelty.note(self._origin, new)
             self._prune(steered, new=steered.seen.add(counts) > 0)
         steered.driver.conclude(keep=executed)
 

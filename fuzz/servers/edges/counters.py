@@ -6,8 +6,7 @@ The counters are a file for each arm, which all sessions of one worker's cases s
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
@@ -173,13 +172,19 @@ class EdgeMap:
             found._seen = np.memmap(path, np.uint8, "r+", shape=(edges,))
         return found
 
+    def new(self, counts: Counts) -> int:
+        """Return the number of edges in the counters of a case that are not in the map."""
+        return int(np.count_nonzero(self._unseen(counts)))
+
     def add(self, counts: Counts, mark: int = 1) -> int:
         """Add the counters of a case with a mark, SEVERAL at most; return the number of new edges."""
-        reached = counts != 0
-        new = reached & (self._seen == 0)
-        self._seen[reached & ~new] = SEVERAL
+        new = self._unseen(counts)
+        self._seen[(counts != 0) & ~new] = SEVERAL
         self._seen[new] = mark
         return int(np.count_nonzero(new))
+
+    def _unseen(self, counts: Counts) -> npt.NDArray[np.bool_]:
+        return np.logical_and(counts, self._seen == 0)
 
     @property
     def reached(self) -> int:
@@ -202,11 +207,8 @@ class Edges:
         counters = EdgeCounters(arms, read, worker)
         return cls(counters, EdgeMap.shared(directory / _FILE, counters.layout.edges))
 
-    @contextmanager
-    def counting(self, mark: int) -> Iterator[None]:
-        """Count what happens in sessions during the context, for a case with this mark."""
-        self.counters.clear()
-        yield
+    def note(self, mark: int) -> None:
+        """Add what sessions counted since the counters were cleared, for a case with this mark."""
         self.reached.add(self.counters.counts(), mark)
 
 
