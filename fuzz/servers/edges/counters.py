@@ -184,7 +184,8 @@ class EdgeMap:
         return int(np.count_nonzero(new))
 
     def _unseen(self, counts: Counts) -> npt.NDArray[np.bool_]:
-        return np.logical_and(counts, self._seen == 0)
+        unseen: npt.NDArray[np.bool_] = np.logical_and(counts, self._seen == 0)
+        return unseen
 
     @property
     def reached(self) -> int:
