@@ -1,6 +1,6 @@
 """Tests of action.yml and the workflows of docs: steps run in bash, and their command lines are parsed by pgduel.
 
-GitHub is not there. `pgduel` and `gh` are scripts that record their arguments.
+GitHub is not there. `pgduel`, `gh`, `pipx` and `sudo` are scripts that record their arguments.
 """
 
 import importlib
@@ -40,7 +40,7 @@ class _Runner:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        for name in ("pgduel", "gh"):
+        for name in ("pgduel", "gh", "pipx", "sudo"):
             (home / name).write_text(_RECORDING)
             (home / name).chmod(0o755)
 
@@ -74,6 +74,19 @@ def _parsed(command: list[str]) -> Mapping[str, Any]:
     group: Any = typer.main.get_command(app)
     options: Mapping[str, Any] = group.commands[name].make_context(name, arguments).params
     return options
+
+
+def test_missing_packages_are_installed_before_pgduel(runner: _Runner) -> None:
+    installed = runner.home / "dpkg-query"
+    installed.write_text("#!/bin/sh\necho installed gcc\n")
+    installed.chmod(0o755)
+    assert runner.run("install") == 0
+    update, packages, pgduel = runner.calls()
+    assert update[:3] == ["sudo", "apt-get", "update"]
+    assert packages[:3] == ["sudo", "apt-get", "install"]
+    assert "bison" in packages
+    assert not {"gcc", "sqlsmith", "clang-19"} & set(packages)
+    assert pgduel == ["pipx", "install", "--force", str(workdir.PROJECT)]
 
 
 def _fuzz(**inputs: str) -> dict[str, str]:
