@@ -8,24 +8,17 @@ from math import inf
 from fuzz.campaign.bug_history import BugStatus, CampaignRun, history, to_replay
 from fuzz.campaign.continuous import discoveries_of, next_plan, runs_of
 from fuzz.campaign.database import home, outlasted
-from fuzz.campaign.disk import DISK, make_room, note_build
+from fuzz.campaign.disk import DISK, make_room
 from fuzz.campaign.edges import reached_edges
 from fuzz.campaign.notification import notified_of_errors, notify_of_bugs
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import processors
 from fuzz.campaign.stop import INTERRUPTED
 from fuzz.cli.app import console, say
+from fuzz.cli.present_arms import Builds, built_beside, present_arms
 from fuzz.cli.run_campaign import run_campaign
-from fuzz.errors import BuildError, CanaryMissed, SourceError
+from fuzz.errors import CanaryMissed
 from fuzz.report.summary import print_summary
-from fuzz.report.terminal import display
-from fuzz.servers import Report
-from fuzz.servers.arm import build_arms, require_comparable
-from fuzz.servers.arm_options import ArmOptions
-from fuzz.servers.build import build_key, find_build
-from fuzz.servers.series import apply_series
-
-Builds = dict[str, str]  # arm → key
 
 
 def run_continuous(
@@ -47,12 +40,13 @@ def _run_continuous(
     while left > 0:
         runs = outlasted(partial(runs_of, plan.name), say)
         notify_of_bugs(plan, runs, say)
-        arms, builds = _present_arms(plan, () if new_options and not builds else runs)
+        arms, builds = present_arms(plan.name, plan.arms, () if new_options and not builds else runs)
         _make_room(plan, builds)
         found = outlasted(partial(discoveries_of, runs), say)
         following = replace(next_plan(plan, runs, arms, min(left, run_minutes)), discoveries=found)
         bugs = to_replay(runs, builds, plan.known)
-        summary = run_campaign(None, following, processors(), console, dask=dask, known_bugs=bugs)
+        with built_beside(plan.name, plan.arms, arms):
+            summary = run_campaign(None, following, processors(), console, dask=dask, known_bugs=bugs)
         if summary.missed:
             raise CanaryMissed(summary.missed)
         print_summary(console, summary)
@@ -77,30 +71,3 @@ def _make_room(plan: Plan, builds: Builds) -> None:
 
     for line in outlasted(lines, say):
         say(line)
-
-
-def _present_arms(plan: Plan, runs: Sequence[CampaignRun]) -> tuple[ArmOptions, Builds]:
-    """Return the arms on the present commits, or those of the last run if these cannot be built. Raises PgduelError."""
-    with display(console, None) as shown:
-        try:
-            present = plan.arms.pinned()
-            return present, _built(plan.name, present, shown.progress)
-        except (SourceError, BuildError) as error:
-            if not runs:
-                raise
-            shown.say(f"the present arms cannot be built, so this run has those of campaign {runs[-1].number}: {error}")
-        last = runs[-1].plan.arms
-        return last, _built(plan.name, last, shown.progress)
-
-
-def _built(name: str, options: ArmOptions, report: Report) -> Builds:
-    """Return the builds of arms, and note those that are compiled now. Raises SourceError, BuildError."""
-    specs = options.specs(report)
-    for spec in specs:
-        tree = apply_series(spec.base.tree, spec.series)[-1]
-        if find_build(tree, spec.flavor) is None:
-            note_build(name, build_key(tree, spec.flavor))
-    builds = {spec.name: build for spec, (build, _) in zip(specs, build_arms(specs, report), strict=True)}
-    differing = len({spec.settings for spec in specs}) > 1
-    require_comparable(builds, allow_same_build=options.same_build_wanted or differing)
-    return {arm: build.key for arm, build in builds.items()}

@@ -1,6 +1,8 @@
 """Tests of a continuous campaign that follows a branch: bugs come, are fixed, come back, and move to the base."""
 
 import json
+import signal
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -12,7 +14,9 @@ import pytest
 from fuzz import workdir
 from fuzz.servers import git
 from fuzz.servers.base import Base
-from tests.cli.command import Command, Ended, json_of
+from fuzz.servers.build import find_build
+from fuzz.servers.flavor import DEFAULT_FLAVOR, FLAVORS
+from tests.cli.command import Command, Ended, await_cases, ended, json_of
 from tests.servers import sources
 from tests.servers.rights import open_to_all
 
@@ -143,6 +147,28 @@ def test_a_bug_is_followed_over_a_branch(pgduel: Command, base: Base, tmp_path: 
         assert _bug(pgduel, tmp_path) == ("still there", True, revisions)
         told = map(json.loads, events.read_text().splitlines())
         assert [each["event"] for each in told if each["oracle"] == "result"] == ["new", "fixed", "back again"]
+
+
+def test_a_new_commit_is_compiled_beside_a_run(pgduel: Command, base: Base, tmp_path: Path) -> None:
+    script = tmp_path / "ascii.sql"
+    script.write_text(SQL)
+    with open_to_all() as directory:
+        checkout = Checkout(directory, base)
+        checkout.change("explain", SOUND, f"{SOUND}\t/* sound */")
+        options = ("--repo", directory, "--range", "master..topic", "--sql", script, "--generator", "user_sql")
+        running = pgduel.start("campaign", "start", "nightly", "--minutes", "60", *options)
+        try:
+            await_cases(running, pgduel)
+            checkout.change("explain more", f"{SOUND}\t/* sound */", f"{SOUND}\t/* it is sound */")
+            tree = checkout.git("rev-parse", "HEAD^{tree}")
+            while find_build(tree, FLAVORS[DEFAULT_FLAVOR]) is None:
+                assert running.poll() is None, running.communicate()
+                time.sleep(0.5)
+        finally:
+            running.send_signal(signal.SIGINT)
+            stopped = ended(running)
+        assert "compiling" in stopped.out + stopped.err
+        assert "compiling" not in _run(pgduel, 0).out
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,85 @@
+"""The arms of a continuous campaign on the present commits of its branches, also compiled while a run goes on."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from threading import Event, Thread, get_native_id
+from typing import Final
+
+from fuzz.campaign.bug_history import CampaignRun
+from fuzz.campaign.disk import note_build
+from fuzz.cli.app import console
+from fuzz.errors import BuildError, PgduelError, SourceError
+from fuzz.report.terminal import display
+from fuzz.servers import Report
+from fuzz.servers.arm import build_arms, require_comparable
+from fuzz.servers.arm_options import ArmOptions
+from fuzz.servers.build import build_key, find_build
+from fuzz.servers.series import apply_series
+
+Builds = dict[str, str]  # arm → key
+_POLLED: Final = 20.0  # seconds between two looks at the branches
+_NICE: Final = 5  # of compilers beside a run, which then get a quarter of a busy processor
+
+
+class _RunEnded(Exception):
+    """The run ended before the build beside it."""
+
+
+def present_arms(name: str, options: ArmOptions, runs: Sequence[CampaignRun]) -> tuple[ArmOptions, Builds]:
+    """Return the arms on the present commits, or those of the last run if these cannot be built. Raises PgduelError."""
+    with display(console, None) as shown:
+        try:
+            present = options.pinned()
+            return present, _built(name, present, shown.progress)
+        except (SourceError, BuildError) as error:
+            if not runs:
+                raise
+            shown.say(f"the present arms cannot be built, so this run has those of campaign {runs[-1].number}: {error}")
+        last = runs[-1].plan.arms
+        return last, _built(name, last, shown.progress)
+
+
+@contextmanager
+def built_beside(name: str, options: ArmOptions, running: ArmOptions) -> Iterator[None]:
+    """Compile new commits of the branches while a run of the arms `running` goes on, so that the next one has them.
+
+    A build that is not complete when the context ends is abandoned; the next run compiles the rest. It also reports
+    errors, so this ignores them.
+    """
+    ended = Event()
+    watching = Thread(target=_build_new_commits, args=(name, options, running, ended), daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watching.join()
+
+
+def _build_new_commits(name: str, options: ArmOptions, seen: ArmOptions, ended: Event) -> None:
+    os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICE)  # on Linux, of this thread and of what it starts
+
+    def abandon_after_run(_progress: str) -> None:
+        if ended.is_set():
+            raise _RunEnded
+
+    while not ended.wait(_POLLED):
+        with suppress(PgduelError, _RunEnded):
+            present = options.pinned()
+            if present != seen:
+                seen = present  # only once, even if it does not compile
+                _built(name, present, abandon_after_run)
+
+
+def _built(name: str, options: ArmOptions, report: Report) -> Builds:
+    """Return the builds of arms, and note those that are compiled now. Raises SourceError, BuildError."""
+    specs = options.specs(report)
+    for spec in specs:
+        tree = apply_series(spec.base.tree, spec.series)[-1]
+        if find_build(tree, spec.flavor) is None:
+            note_build(name, build_key(tree, spec.flavor))
+    builds = {spec.name: build for spec, (build, _) in zip(specs, build_arms(specs, report), strict=True)}
+    differing = len({spec.settings for spec in specs}) > 1
+    require_comparable(builds, allow_same_build=options.same_build_wanted or differing)
+    return {arm: build.key for arm, build in builds.items()}
