@@ -95,9 +95,9 @@ _TRIES: Final = 5  # scenes to try until one has tables
 _DRAWN: Final = 4  # statements generated per statement of a case
 _LARGEST: Final = 12_000  # upper bound of a statement's length, in characters
 _MOST_ROWS: Final = 2_000
-# The planner's estimate of a query that takes minutes may be low. Such a query meets statement_timeout in each run of
-# the case; here the limit is twelve times as long, so that a slow machine drops no useful statement.
-_TIMEOUT: Final = "60s"
+# The planner's estimate of a query that takes minutes may be low. Oracles execute a query of a case about a hundred
+# times, so one of some seconds would take minutes, too. A useful one takes milliseconds, also on a slow machine.
+_TIMEOUT: Final = "2s"
 _REFUSED: Final = 3  # percentage of failing statements that are kept
 _STEPS: Final = Weighted((80, "query"), (15, "change"), (5, "index"))
 
