@@ -6,7 +6,7 @@ from math import inf, sqrt
 from statistics import fmean, median, stdev
 from typing import Any
 
-from rich.table import Table
+from rich.table import Column, Table
 from scipy.stats import t
 
 from fuzz.bench.fuzzers import DIRECTORIES, Figures
@@ -16,17 +16,16 @@ from fuzz.report.console import Console
 
 
 def print_figures(console: Console, measured: Mapping[str, Sequence[Figures]]) -> None:
-    """Print a line for each fuzzer: means of its rounds, with 95 % confidence intervals if there are several."""
-    table = Table()
-    table.add_column("fuzzer", no_wrap=True)
-    titles = ["statements\na second", "without\nerror, %", "answers judged\na second", "plan\nshapes"]
+    """Print a column for each fuzzer: means of its rounds, with 95 % confidence intervals if there are several."""
+    titles = ["statements a second", "without error, %", "answers judged a second", "plan shapes"]
     reached = [name for name in DIRECTORIES if any(name in each.reached for rows in measured.values() for each in rows)]
-    titles += [f"{name.rpartition('/')[2]}\n{what}" for name in reached for what in ("lines, %", "branches, %")]
-    for title in titles:
-        table.add_column(title, justify="right")
-    for fuzzer, rows in measured.items():
-        columns = zip(*map(_numbers_of_fuzzer, rows), strict=True)
-        table.add_row(fuzzer, *map(_mean, columns))
+    titles += [f"{name.rpartition('/')[2]}: {what}" for name in reached for what in ("lines, %", "branches, %")]
+    columns = [
+        [_mean(values) for values in zip(*map(_numbers_of_fuzzer, rows), strict=True)] for rows in measured.values()
+    ]
+    table = Table("", *(Column(fuzzer, justify="right", no_wrap=True) for fuzzer in measured))
+    for title, *row in zip(titles, *columns, strict=True):
+        table.add_row(title, *row)
     console.print(table)
 
 
