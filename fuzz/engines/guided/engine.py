@@ -22,8 +22,10 @@ from fuzz.servers.edges.counters import SEVERAL, Counts, EdgeMap, Edges
 from oracles.model.case import Case, CaseId
 from oracles.model.feature import Feature
 
-SEEDS: Final = 8  # random inputs that each driver adds, so that a run explores anew
-TRIALS: Final = 8  # of so many tried inputs, one is judged, even if none is new: it may show a bug in reached code
+SEEDS: Final = 1  # random inputs that each driver adds, because libFuzzer needs one; it begins with the smallest
+# Of so many inputs, one is judged, even if none is new: it may show a bug in reached code. With more, generators that
+# reach nothing new any more would take most of the time.
+INPUTS: Final = 3
 
 
 @dataclass(slots=True)
@@ -85,7 +87,7 @@ class GuidedEngine:
         Raises BuildError, DriverEnded, StorageError, and the errors of a trial.
         """
         steered = self._steered.get(case_id.generator) or self._start(case_id.generator)
-        for _ in range(TRIALS - 1):
+        for _ in range(INPUTS - 1):
             drawn = self._draw(steered)
             if steered.last in steered.unread:
                 return drawn

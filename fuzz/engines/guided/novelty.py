@@ -1,4 +1,4 @@
-"""Novelty: the new edges that random inputs and mutated ones bring, which decide their shares of the next inputs.
+"""Novelty: the new edges that random inputs and mutated ones bring, which decide what the next inputs are.
 
 At first, random inputs reach new edges sooner, because they have all that a generator can make. Later, they repeat what
 was there, and mutations of inputs that reached rare edges may bring more. When that is depends on generators and
@@ -47,6 +47,6 @@ class Novelty:
 
     @property
     def random_share(self) -> float:
-        """Return the share of random inputs that is due: that of their rate in both rates, within limits."""
+        """Return the share of random inputs that is due: the origin with the higher rate has almost all."""
         random, mutated = (self._brought[origin].rate for origin in (Origin.RANDOM, Origin.MUTATED))
-        return min(max(random / (random + mutated), _LEAST), 1 - _LEAST)
+        return 1 - _LEAST if random >= mutated else _LEAST
