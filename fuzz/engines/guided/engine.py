@@ -125,13 +125,16 @@ class GuidedEngine:
         return new > 0
 
     def _next(self, steered: _Steered) -> bytes:
-        """Return the next input whose edges are not known. libFuzzer sees those of the others before."""
+        """Return the next input whose edges are not known. libFuzzer sees those of the others before.
+
+        Some mutations of a kept input change nothing.
+        """
         while True:
             self._origin = Origin.MUTATED
             data = steered.driver.next_input()
             self._note_edges(steered)
             steered.last, steered.reported = input_name(data), False
-            counts = self._known_edges(steered)
+            counts = self._known.read(steered.generator, steered.last, self._counters.layout.edges)
             if counts is None:
                 return data
             self._counters.write(counts)
@@ -143,11 +146,6 @@ class GuidedEngine:
         counts, steered.counts = steered.counts, None
         if counts is not None and steered.last in steered.corpus:
             self._known.write(steered.generator, steered.last, counts)
-
-    def _known_edges(self, steered: _Steered) -> Counts | None:
-        if steered.last not in steered.unread:
-            return None
-        return self._known.read(steered.generator, steered.last, self._counters.layout.edges)
 
     def _start(self, generator: str) -> _Steered:
         corpus = Corpus.of(generator)
