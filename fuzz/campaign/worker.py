@@ -37,7 +37,7 @@ from fuzz.execution.exchanges import Abandoned
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import JudgedCase, assignments, judge_despite_errors
 from fuzz.execution.source_database import SourceDatabase
-from fuzz.execution.trial import Trial, tried
+from fuzz.execution.trial import tried
 from fuzz.execution.worker_database import is_full, no_room
 from fuzz.generators.generator import Scale
 from fuzz.servers.account import server_account
@@ -285,8 +285,8 @@ class _Worker:
         result.counters.client_cpu += _cpu_seconds() - began
         return result
 
-    def _attempt(self, case: Case) -> Trial:
-        """Execute a case once, on the arm whose edges count. Raises ServerError, Abandoned."""
+    def _attempt(self, case: Case) -> Observations:
+        """Execute a case once, on the arm whose edges count; return what is conspicuous. Raises ServerError, Abandoned."""
         return tried(self._entered(), case, self._explained, self._alone)
 
     def _try(self, case_id: CaseId, result: RangeResult) -> None:
@@ -320,11 +320,11 @@ class _Worker:
         servers = self._postmasters()
         name, case = drawn.name, drawn.case
         explained = Run(self._explained, case.modes, explain=True)
-        known = dict(drawn.observed)
-        if case_id.index % EXPLAINED == 0:
-            known |= executor.observe(case, [explained])
+        known = executor.observe(case, [explained]) if case_id.index % EXPLAINED == 0 else {}
         judged = self._judged(executor, servers, case, known)
-        if judged.findings or any(isinstance(verdict, Inconclusive | Unstable) for _, verdict in judged.verdicts):
+        if drawn.conspicuous and not judged.is_doubted:  # not before: arms would share scenes between other runs
+            judged = self._judged(executor, servers, case, {**known, **drawn.conspicuous})
+        if judged.is_doubted:
             drawn.record()
         result.found += self._store_findings(name, case, judged)
         self._require(servers, name)

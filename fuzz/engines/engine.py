@@ -1,12 +1,12 @@
 """Engines: who makes the random choices of a campaign's cases."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
 from oracles.model.case import Case, CaseId
-from oracles.model.observation import CaseObservation, Run
+from oracles.model.oracle import Observations
 
 
 class EngineName(StrEnum):
@@ -23,7 +23,8 @@ class DrawnCase:
     name: str
     case: Case
     record: Callable[[], None] = lambda: None  # stores what the name stands for, before a finding or doubt names it
-    observed: Mapping[Run, CaseObservation] = field(default_factory=dict)  # by the engine, which executed these runs
+    # Runs of the engine itself, which are to be judged if those of the oracles show nothing
+    conspicuous: Observations = field(default_factory=dict)
 
 
 class Engine(Protocol):

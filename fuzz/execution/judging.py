@@ -17,7 +17,7 @@ from fuzz.servers.arm import Arm, features_of
 from oracles.model.case import Case
 from oracles.model.finding import Finding, Vote
 from oracles.model.observation import CaseObservation, Observation, Outcome, Run
-from oracles.model.oracle import Agree, More, NotApplicable, Observations, Oracle, Verdict
+from oracles.model.oracle import Agree, Inconclusive, More, NotApplicable, Observations, Oracle, Unstable, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,11 @@ class JudgedCase:
     def findings(self) -> tuple[Finding, ...]:
         """Return the findings among the verdicts."""
         return tuple(verdict for _, verdict in self.verdicts if isinstance(verdict, Finding))
+
+    @property
+    def is_doubted(self) -> bool:
+        """Return whether a verdict is a finding or a doubt."""
+        return any(isinstance(verdict, Finding | Inconclusive | Unstable) for _, verdict in self.verdicts)
 
     @property
     def statements(self) -> int:

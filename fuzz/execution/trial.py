@@ -1,11 +1,11 @@
 """Trial: one plain run of a case on one arm, which takes a small part of the time that all runs of all oracles take.
 
 An engine tries many cases, and has those judged that reach new code. A trial compares no arms. So most wrong results
-stay invisible in it, but nothing that the arm shows by itself may be lost: such a case is conspicuous.
+stay invisible in it, but nothing that the arm shows by itself may be lost: such a trial is conspicuous.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from fuzz.execution.judging import Assignment, Observer
@@ -16,22 +16,15 @@ from oracles.model.oracle import Agree, NotApplicable, Observations
 _WITHOUT_FAULT: Final = (Outcome.OK, Outcome.TOO_LARGE)
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """The observation of a trial, and whether all oracles should judge the case because of it."""
+def tried(executor: Observer, case: Case, arm: str, alone: Sequence[Assignment]) -> Observations:
+    """Execute a case once on an arm, and return the observation if it is conspicuous, or else nothing.
 
-    observations: Observations
-    conspicuous: bool
-
-
-def tried(executor: Observer, case: Case, arm: str, alone: Sequence[Assignment]) -> Trial:
-    """Execute a case once on an arm. `alone` are the assignments for this arm alone.
-
-    Raises ServerError, Abandoned, and the errors of oracles.
+    `alone` are the assignments for this arm alone. Raises ServerError, Abandoned, and the errors of oracles.
     """
     run = Run(arm, case.modes)
     observations = executor.observe(case, [run])
-    return Trial(observations, _is_conspicuous(case, observations[run]) or _is_doubted(case, observations, alone))
+    conspicuous = _is_conspicuous(case, observations[run]) or _is_doubted(case, observations, alone)
+    return observations if conspicuous else {}
 
 
 def _is_conspicuous(case: Case, seen: CaseObservation) -> bool:

@@ -39,7 +39,6 @@ from fuzz.engines.libfuzzer.run import input_name
 from fuzz.engines.property_based import profile
 from fuzz.engines.seeded import draw_case
 from fuzz.errors import CaseError, StorageError
-from fuzz.execution.trial import Trial
 from fuzz.generators.choices import Stream
 from fuzz.generators.copy_batches.generator import PROLOGUE
 from fuzz.generators.generator import Generator, Scale, all_generators
@@ -317,13 +316,16 @@ def test_the_origin_of_more_new_edges_has_a_larger_share_but_no_origin_has_all()
 EDGES = 5000
 
 
-def always_judged(_case: Case) -> Trial:
-    return Trial({}, conspicuous=True)
+SEEN = {Run("arm", ()): CaseObservation("arm", ())}
+
+
+def always_judged(_case: Case) -> Observations:
+    return SEEN
 
 
 @contextmanager
 def begun(
-    directory: Path, reached: EdgeMap, seed: int = 1, attempt: Callable[[Case], Trial] = always_judged
+    directory: Path, reached: EdgeMap, seed: int = 1, attempt: Callable[[Case], Observations] = always_judged
 ) -> Iterator[tuple[GuidedEngine, EdgeCounters]]:
     """Yield an engine with counters of one region, which no server writes to."""
     file, layout = directory / "counters", Layout((Region(0, EDGES),), 8192)
@@ -357,31 +359,30 @@ def test_a_killed_libfuzzer_is_replaced_by_another(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("corpus")
 @pytest.mark.skipif(not shutil.which(CLANG), reason=f"{CLANG} is not installed")
 def test_a_tried_input_is_judged_if_it_is_new_or_conspicuous_and_one_of_several_always(tmp_path: Path) -> None:
-    seen = {Run("arm", ()): CaseObservation("arm", ())}
     trials: list[tuple[int, bool]] = []  # the edge that each trial reaches, and whether it is conspicuous
 
-    def attempt(_case: Case) -> Trial:
-        edge, conspicuous = trials.pop(0)
+    def attempt(_case: Case) -> Observations:
+        edge, faulty = trials.pop(0)
         counters.write(np.eye(1, EDGES, edge, dtype=np.uint8)[0])
-        return Trial(seen, conspicuous)
+        return SEEN if faulty else {}
 
     reached, case = EdgeMap(EDGES), CaseId(1, "set_operations", 0)
     reached.add(np.eye(1, EDGES, 7, dtype=np.uint8)[0])
 
-    def observed(*given: tuple[int, bool]) -> Observations:
-        """Return the observations of the next judged input, for which all these trials must be made."""
+    def conspicuous(*given: tuple[int, bool]) -> Observations:
+        """Return those of the next judged input, for which all these trials must be made."""
         trials[:] = given
         drawn = engine.draw(case)
         assert not trials
         engine.conclude(executed=True)
-        return drawn.observed
+        return drawn.conspicuous
 
     with begun(tmp_path, reached, attempt=attempt) as (engine, counters):
         for _ in range(SEEDS):
-            assert observed() == {}
-        assert observed((8, False)) == seen
-        assert observed((7, False), (7, True)) == seen
-        assert observed(*[(7, False)] * (INPUTS - 1)) == {}
+            assert conspicuous() == {}
+        assert conspicuous((8, False)) == {}
+        assert conspicuous((7, False), (7, True)) == SEEN
+        assert conspicuous(*[(7, False)] * (INPUTS - 1)) == {}
 
 
 def reached_by(name: str) -> Counts:

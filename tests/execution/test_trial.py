@@ -21,7 +21,7 @@ FAILING = query("SELECT 1 / (n - 1) FROM canary")
 
 
 def is_conspicuous(executor: Observer, arm: Arm, *steps: Step) -> bool:
-    return tried(executor, canary_case(*steps), arm.name, assignments(all_oracles(), [arm])).conspicuous
+    return bool(tried(executor, canary_case(*steps), arm.name, assignments(all_oracles(), [arm])))
 
 
 @pytest.mark.parametrize(

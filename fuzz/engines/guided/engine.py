@@ -17,10 +17,10 @@ from fuzz.engines.guided.inputs import PREFIX, Corpus, case_of_input, random_inp
 from fuzz.engines.guided.known_edges import KnownEdges
 from fuzz.engines.guided.novelty import Novelty, Origin
 from fuzz.engines.libfuzzer.run import input_name
-from fuzz.execution.trial import Trial
 from fuzz.servers.edges.counters import SEVERAL, Counts, EdgeMap, Edges
 from oracles.model.case import Case, CaseId
 from oracles.model.feature import Feature
+from oracles.model.oracle import Observations
 
 SEEDS: Final = 1  # random inputs that each driver adds, because libFuzzer needs one; it begins with the smallest
 # Of so many inputs, one is judged, even if none is new: it may show a bug in reached code. With more, generators that
@@ -52,12 +52,12 @@ class GuidedEngine:
         preferred: Sequence[int],
         directory: Path,
         features: Sequence[Feature],
-        attempt: Callable[[Case], Trial],
+        attempt: Callable[[Case], Observations],
         *,
         seed: int,
         number: int,
     ) -> None:
-        """`preferred` are edges that libFuzzer prefers, each as often as it counts. `attempt` is a trial of a case.
+        """`preferred` are edges that libFuzzer prefers, each as often as it counts. `attempt` makes a trial.
 
         `seed` and `number`, that of the worker, decide the choices of libFuzzer itself.
         """
@@ -91,9 +91,9 @@ class GuidedEngine:
             drawn = self._draw(steered)
             if steered.last in steered.unread:
                 return drawn
-            trial = self._attempt(drawn.case)
-            if self._is_new() or trial.conspicuous:
-                return replace(drawn, observed=trial.observations)
+            conspicuous = self._attempt(drawn.case)
+            if self._is_new() or conspicuous:
+                return replace(drawn, conspicuous=conspicuous)
             self.conclude(executed=True)
         return self._draw(steered)
 
