@@ -286,7 +286,7 @@ class _Worker:
         return result
 
     def _attempt(self, case: Case) -> Observations:
-        """Execute a case once, on the arm whose edges count; return what is conspicuous. Raises ServerError, Abandoned."""
+        """Execute a case once, on the arm whose edges count. Raises ServerError, Abandoned."""
         return tried(self._entered(), case, self._explained, self._alone)
 
     def _try(self, case_id: CaseId, result: RangeResult) -> None:
