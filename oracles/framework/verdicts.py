@@ -5,7 +5,7 @@ verdict has the step in question and both sides.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -54,8 +54,9 @@ def findings_of_runs(
 
     `faults` returns the faults of an observation with their origins and steps; only the first one of each origin and
     step counts. Arms share a fault if they show it at the same step of the same run. So a run with a fault is requested
-    on the arms that have not executed it. `finding_of` returns the finding of a pair of arms (reference, suspect), an
-    origin, and the suspect's fault.
+    on the arms that have not executed it. An arm that skipped the run, because it lacks its settings, shares the fault
+    if it shows it at the same step of another run. `finding_of` returns the finding of a pair of arms (reference,
+    suspect), an origin, and the suspect's fault.
     """
     if not any(True for observed in observations.values() for _ in faults(observed)):
         return ()  # most cases, and sorting takes time
@@ -64,15 +65,37 @@ def findings_of_runs(
         alike[replace(run, arm="")][run.arm] = observations[run]
     findings: list[Finding] = []
     missing: dict[Run, None] = {}
+    shown = {run: _shown(same_runs, faults) for run, same_runs in alike.items()}
+    anywhere: _Shown[_Fault] = defaultdict(dict)  # the faults of the plainest run that shows them
+    for shown_by_run in reversed(shown.values()):
+        for place, examples in shown_by_run.items():
+            anywhere[place] |= examples
     for run, same_runs in alike.items():
-        shown: dict[tuple[str, int | None], dict[str, _Fault]] = defaultdict(dict)  # (origin, step) -> arm -> fault
-        for arm, observed in same_runs.items():
-            for origin, step, fault in faults(observed):
-                shown[origin, step].setdefault(arm, fault)
-        if shown:
+        if shown[run]:
             missing |= dict.fromkeys(replace(run, arm=arm) for arm in arms if arm not in same_runs)
-        for (origin, _), examples in shown.items():
+        skipping = {arm for arm, observed in same_runs.items() if _is_skipped(observed)}
+        for (origin, step), examples in shown[run].items():
+            examples |= {arm: fault for arm, fault in anywhere[origin, step].items() if arm in skipping}
             findings += [finding_of(pair, origin, examples[pair[1]]) for pair in pairs_of(arms, examples)]
     if missing:
         return More(tuple(missing), frozenset(finding.symptom for finding in findings))
     return first_of_each(findings)
+
+
+_Shown = dict[tuple[str, int | None], dict[str, _Fault]]  # (origin, step) -> arm -> fault
+
+
+def _shown(
+    same_runs: Mapping[str, CaseObservation],
+    faults: Callable[[CaseObservation], Iterable[tuple[str, int | None, _Fault]]],
+) -> _Shown[_Fault]:
+    """Return the faults of a run on each arm."""
+    shown: _Shown[_Fault] = defaultdict(dict)
+    for arm, observed in same_runs.items():
+        for origin, step, fault in faults(observed):
+            shown[origin, step].setdefault(arm, fault)
+    return shown
+
+
+def _is_skipped(observed: CaseObservation) -> bool:
+    return all(step.outcome is Outcome.SKIPPED for step in observed.steps)

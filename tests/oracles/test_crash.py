@@ -8,6 +8,7 @@ from fuzz.execution.judging import judge_case
 from oracles.crash import Crash, crash_origin
 from oracles.leak import Leak
 from oracles.model.finding import Finding
+from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, Inconclusive, Verdict
 from oracles.result import Result
@@ -123,6 +124,21 @@ def test_a_crash_of_all_arms_is_about_the_base() -> None:
     verdicts = duel(crashed(SEGFAULT), crashed(SEGFAULT))
     assert finding(verdicts).arms == ("master", "master")
     assert len(verdicts) == 2
+
+
+@pytest.mark.parametrize(("master", "arms"), [(SEGFAULT, ("master", "master")), (ASSERTION, ("master", "patched"))])
+def test_an_arm_that_skips_a_run_shares_the_crash_of_its_other_runs(master: str, arms: tuple[str, str]) -> None:
+    forced = (Mode("forced", (("enable_feature", "on"),)),)
+    skipped = replace(seen(SKIPPED, SKIPPED, SKIPPED), residue=None)
+    observations = {
+        Run("master", ()): crashed(master),
+        Run("patched", ()): SOUND,
+        Run("master", forced): skipped,
+        Run("patched", forced): crashed(SEGFAULT),
+    }
+    found = Crash().judge(CASE, ARMS, observations)
+    assert isinstance(found, tuple)
+    assert arms in {each.arms for each in found if isinstance(each, Finding)}
 
 
 def test_two_places_of_crashes_are_two_findings() -> None:
