@@ -5,7 +5,7 @@ history stay.
 """
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -58,12 +58,12 @@ def size_of_campaign(name: str, runs: Sequence[CampaignRun]) -> int:
     return size_of_builds(name) + sum(map(size_of_run, runs))
 
 
-def make_room(name: str, runs: Sequence[CampaignRun], gigabytes: float, builds: Mapping[str, str]) -> Iterator[str]:
+def make_room(name: str, runs: Sequence[CampaignRun], gigabytes: float, used: Iterable[str]) -> Iterator[str]:
     """Delete old builds, then details of old runs above the limit. Yield a line for each kind of deletion.
 
-    `builds` (arm → key) are in use. Raises StorageError.
+    Builds with the keys `used` stay. Raises StorageError.
     """
-    if deleted := _delete_builds(name, {*builds.values(), *_needed(runs), *_of_others(name)}):
+    if deleted := _delete_builds(name, {*used, *_needed(runs), *_of_others(name)}):
         yield f"builds of older revisions that no bug needs are deleted: {', '.join(deleted)}"
     limit = round(gigabytes * GB)
     total = size_of_campaign(name, runs)

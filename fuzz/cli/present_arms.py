@@ -41,23 +41,25 @@ def present_arms(name: str, options: ArmOptions, runs: Sequence[CampaignRun]) ->
 
 
 @contextmanager
-def built_beside(name: str, options: ArmOptions, running: ArmOptions) -> Iterator[None]:
+def built_beside(name: str, options: ArmOptions, running: ArmOptions) -> Iterator[set[str]]:
     """Compile new commits of the branches while a run of the arms `running` goes on, so that the next one has them.
+
+    Yield a set that gets the keys of complete builds.
 
     A build that is not complete when the context ends is abandoned; the next run compiles the rest. It also reports
     errors, so this ignores them.
     """
-    ended = Event()
-    watching = Thread(target=_build_new_commits, args=(name, options, running, ended), daemon=True)
+    ended, keys = Event(), set[str]()
+    watching = Thread(target=_build_new_commits, args=(name, options, running, ended, keys), daemon=True)
     watching.start()
     try:
-        yield
+        yield keys
     finally:
         ended.set()
         watching.join()
 
 
-def _build_new_commits(name: str, options: ArmOptions, seen: ArmOptions, ended: Event) -> None:
+def _build_new_commits(name: str, options: ArmOptions, seen: ArmOptions, ended: Event, keys: set[str]) -> None:
     os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICE)  # on Linux, of this thread and of what it starts
 
     def abandon_after_run(_progress: str) -> None:
@@ -69,7 +71,7 @@ def _build_new_commits(name: str, options: ArmOptions, seen: ArmOptions, ended: 
             present = options.pinned()
             if present != seen:
                 seen = present  # only once, even if it does not compile
-                _built(name, present, abandon_after_run)
+                keys.update(_built(name, present, abandon_after_run).values())
 
 
 def _built(name: str, options: ArmOptions, report: Report) -> Builds:

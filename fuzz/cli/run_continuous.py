@@ -1,6 +1,6 @@
 """A continuous campaign from start to stop: run after run, each on the present commits of its branches."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -37,16 +37,18 @@ def _run_continuous(
 ) -> int:
     left = inf if minutes is None else minutes
     codes, builds = {0}, Builds()
+    used: set[str] = set()  # keys of the builds of the last run and, perhaps, of the next one
     while left > 0:
         runs = outlasted(partial(runs_of, plan.name), say)
         notify_of_bugs(plan, runs, say)
         arms, builds = present_arms(plan.name, plan.arms, () if new_options and not builds else runs)
-        _make_room(plan, builds)
+        _make_room(plan, builds.values())
         found = outlasted(partial(discoveries_of, runs), say)
         following = replace(next_plan(plan, runs, arms, min(left, run_minutes)), discoveries=found)
         bugs = to_replay(runs, builds, plan.known)
-        with built_beside(plan.name, plan.arms, arms):
+        with built_beside(plan.name, plan.arms, arms) as beside:
             summary = run_campaign(None, following, processors(), console, dask=dask, known_bugs=bugs)
+        used = {*builds.values(), *beside}
         if summary.missed:
             raise CanaryMissed(summary.missed)
         print_summary(console, summary)
@@ -57,7 +59,7 @@ def _run_continuous(
         if summary.why == INTERRUPTED:
             break
     notify_of_bugs(plan, outlasted(partial(runs_of, plan.name), say), say)
-    _make_room(plan, builds)
+    _make_room(plan, used)
     return 1 if 1 in codes else max(codes)
 
 
@@ -65,9 +67,9 @@ def _code_of(runs: Sequence[CampaignRun]) -> int:
     return int(any(bug.status is BugStatus.BACK_AGAIN for bug in history(runs)))
 
 
-def _make_room(plan: Plan, builds: Builds) -> None:
+def _make_room(plan: Plan, used: Collection[str]) -> None:
     def lines() -> list[str]:
-        return list(make_room(plan.name, runs_of(plan.name), plan.disk or DISK, builds))
+        return list(make_room(plan.name, runs_of(plan.name), plan.disk or DISK, used))
 
     for line in outlasted(lines, say):
         say(line)

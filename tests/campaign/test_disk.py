@@ -77,7 +77,7 @@ def _made(number: int, plan: Plan, patched: str, findings: Sequence[Finding], re
 
 
 def room_made(gigabytes: float = 20.0, builds: Sequence[str] = ()) -> list[str]:
-    return list(make_room("nightly", runs_of("nightly"), gigabytes, {name: name for name in builds}))
+    return list(make_room("nightly", runs_of("nightly"), gigabytes, builds))
 
 
 def sizes() -> list[int]:
