@@ -322,7 +322,8 @@ class _Worker:
         explained = Run(self._explained, case.modes, explain=True)
         known = executor.observe(case, [explained]) if case_id.index % EXPLAINED == 0 else {}
         judged = self._judged(executor, servers, case, known)
-        if drawn.conspicuous and not judged.is_doubted:  # not before: arms would share scenes between other runs
+        if drawn.conspicuous and not judged.is_doubted:
+            # Not in the first judgement: then shared runs (SharedRun) would differ between the arms.
             judged = self._judged(executor, servers, case, {**known, **drawn.conspicuous})
         if judged.is_doubted:
             drawn.record()

@@ -60,7 +60,8 @@ def built_beside(name: str, options: ArmOptions, running: ArmOptions) -> Iterato
 
 
 def _build_new_commits(name: str, options: ArmOptions, seen: ArmOptions, ended: Event, keys: set[str]) -> None:
-    os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICE)  # on Linux, of this thread and of what it starts
+    # On Linux, a thread has a priority of its own, and its child processes inherit it.
+    os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICE)
 
     def abandon_after_run(_progress: str) -> None:
         if ended.is_set():

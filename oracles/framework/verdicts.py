@@ -42,6 +42,7 @@ def lost_session(*observed: CaseObservation, reason: str = CONNECTION_LOST) -> I
 
 
 _Fault = TypeVar("_Fault")
+_Shown = dict[tuple[str, int | None], dict[str, _Fault]]  # (origin, step) -> arm -> fault
 
 
 def findings_of_runs(
@@ -80,9 +81,6 @@ def findings_of_runs(
     if missing:
         return More(tuple(missing), frozenset(finding.symptom for finding in findings))
     return first_of_each(findings)
-
-
-_Shown = dict[tuple[str, int | None], dict[str, _Fault]]  # (origin, step) -> arm -> fault
 
 
 def _shown(

@@ -299,6 +299,7 @@ def test_random_inputs_come_in_place_of_mutated_ones_and_are_kept_as_others(corp
 
 def test_the_origin_of_more_new_edges_has_a_larger_share_but_no_origin_has_all() -> None:
     novelty = Novelty()
+    assert novelty.random_share == 0.9
     for _ in range(20):
         novelty.note(Origin.RANDOM, 30)
         novelty.note(Origin.MUTATED, 10)

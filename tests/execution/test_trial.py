@@ -1,4 +1,4 @@
-"""Tests of trials on a real server: what one arm shows by itself is conspicuous."""
+"""Tests of trials on a real server: a fault that one arm shows is conspicuous."""
 
 from dataclasses import replace
 

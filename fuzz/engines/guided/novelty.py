@@ -1,4 +1,4 @@
-"""Novelty: the new edges that random inputs and mutated ones bring, which decide what the next inputs are.
+"""Novelty: the new edges of random and of mutated inputs. They decide the origin of the next inputs.
 
 At first, random inputs reach new edges sooner, because they have all that a generator can make. Later, they repeat what
 was there, and mutations of inputs that reached rare edges may bring more. When that is depends on generators and
