@@ -157,6 +157,20 @@ def campaigns() -> Path:
     return path
 
 
+@contextmanager
+def campaigns_in(directory: Path) -> Iterator[None]:
+    """Keep campaigns, and libFuzzer's corpora beside them, in another directory, also in processes started here."""
+    before = os.environ.get(_CAMPAIGNS)
+    os.environ[_CAMPAIGNS] = str(directory)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_CAMPAIGNS]
+        else:
+            os.environ[_CAMPAIGNS] = before
+
+
 def shared_campaigns(name: str) -> Path:
     """Return the directory of the files of campaigns in a shared store, beside the other campaigns."""
     return _ready(campaigns() / name, _PRIVATE)

@@ -34,12 +34,14 @@ class Plan:
     engine: EngineName = EngineName.SEEDED
     reductions: int = REDUCTIONS  # limit of reduced findings
     discoveries: Discoveries = field(default_factory=Discoveries)  # of all earlier runs of a continuous campaign
+    cpu_minutes: float | None = None  # of pgduel and the servers; None: unlimited
 
     @property
     def limits(self) -> Limits:
         """Return the limits of the campaign."""
-        seconds = None if self.minutes is None else self.minutes * 60
-        return Limits(seconds, at_first=self.stop_at_first, reductions=self.reductions)
+        return Limits(
+            _seconds(self.minutes), _seconds(self.cpu_minutes), at_first=self.stop_at_first, reductions=self.reductions
+        )
 
     @property
     def judging(self) -> tuple[UserFile, ...]:
@@ -53,3 +55,7 @@ class Plan:
     def extended(self, minutes: float | None, cases: int | None) -> "Plan":
         """Return the plan with other limits; None keeps a limit."""
         return replace(self, minutes=minutes or self.minutes, cases=cases or self.cases)
+
+
+def _seconds(minutes: float | None) -> float | None:
+    return None if minutes is None else minutes * 60

@@ -18,6 +18,7 @@ class Limits:
     """Limits of a campaign; None: no limit. The schedule limits the number of cases."""
 
     seconds: float | None = None
+    cpu_seconds: float | None = None  # of pgduel and the servers
     at_first: bool = False
     reductions: int = REDUCTIONS
 
@@ -27,6 +28,8 @@ class Limits:
             return "first finding"
         if self.seconds is not None and counters.seconds >= self.seconds:
             return "time is up"
+        if self.cpu_seconds is not None and counters.client_cpu + counters.server_cpu >= self.cpu_seconds:
+            return "CPU time is up"
         return None
 
 

@@ -23,6 +23,7 @@ from fuzz.campaign.pool import processors
 from fuzz.cli import options
 from fuzz.cli.app import app, console, say, write_json
 from fuzz.cli.comparisons import fuzzers, reduction
+from fuzz.cli.engine_comparison import engines
 from fuzz.cli.measuring import Chosen, Selection, measuring, numbers
 from fuzz.report.load_table import load_json, print_loads
 from fuzz.report.summary import numbered
@@ -35,6 +36,7 @@ benches = typer.Typer(
 app.add_typer(benches, name="bench")
 benches.command()(fuzzers)
 benches.command()(reduction)
+benches.command()(engines)
 
 
 _QUICK_MINUTES = 15

@@ -1,6 +1,6 @@
-"""Tables of comparisons of fuzzers, and of reducers, for people and for programs."""
+"""Tables of comparisons of fuzzers, of engines, and of reducers, for people and for programs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from math import inf, sqrt
 from statistics import fmean, median, stdev
@@ -9,6 +9,7 @@ from typing import Any
 from rich.table import Column, Table
 from scipy.stats import t
 
+from fuzz.bench.engines import PARTS, EngineFigures
 from fuzz.bench.fuzzers import DIRECTORIES, Figures
 from fuzz.bench.reduction.comparison import ReducerResult
 from fuzz.bench.reduction.reducer import Size
@@ -20,10 +21,13 @@ def print_figures(console: Console, measured: Mapping[str, Sequence[Figures]]) -
     titles = ["statements a second", "without error, %", "answers judged a second", "plan shapes"]
     reached = [name for name in DIRECTORIES if any(name in each.reached for rows in measured.values() for each in rows)]
     titles += [f"{name.rpartition('/')[2]}: {what}" for name in reached for what in ("lines, %", "branches, %")]
-    columns = [
-        [_mean(values) for values in zip(*map(_numbers_of_fuzzer, rows), strict=True)] for rows in measured.values()
-    ]
-    table = Table("", *(Column(fuzzer, justify="right", no_wrap=True) for fuzzer in measured))
+    _print_means(console, titles, {name: list(map(_numbers_of_fuzzer, rows)) for name, rows in measured.items()})
+
+
+def _print_means(console: Console, titles: Sequence[str], measured: Mapping[str, Sequence[Iterable[float]]]) -> None:
+    """Print a column for each name, from the numbers of its rounds, and a line for each title."""
+    columns = [[_mean(values) for values in zip(*rounds, strict=True)] for rounds in measured.values()]
+    table = Table("", *(Column(name, justify="right", no_wrap=True) for name in measured))
     for title, *row in zip(titles, *columns, strict=True):
         table.add_row(title, *row)
     console.print(table)
@@ -52,6 +56,23 @@ def _mean(values: Sequence[float]) -> str:
 def figures_json(figures: Figures) -> Mapping[str, Any]:
     """Return the data of one fuzzer for `--json`."""
     return asdict(figures) | {"valid_share": round(figures.valid_share, 5)}
+
+
+def print_engines(console: Console, measured: Sequence[EngineFigures]) -> None:
+    """Print a column for each engine: means of its rounds, with 95 % confidence intervals if there are several."""
+    titles = ["cases", "statements compared", "plan shapes", "edges", "edges in changed functions"]
+    titles += [f"edges: {part}" for part in PARTS]
+    titles += ["findings"]
+    rounds: dict[str, list[Iterable[float]]] = {}
+    for each in measured:
+        rounds.setdefault(each.engine, []).append(_numbers_of_engine(each))
+    _print_means(console, titles, rounds)
+
+
+def _numbers_of_engine(figures: EngineFigures) -> Iterator[float]:
+    yield from (figures.cases, figures.judged, figures.shapes, figures.edges.reached, figures.changed.reached)
+    yield from (figures.parts[part].reached for part in PARTS)
+    yield len(figures.findings)
 
 
 Comparisons = Mapping[str, Sequence[ReducerResult]]  # finding -> outcome of each reducer

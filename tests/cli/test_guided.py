@@ -63,6 +63,23 @@ def test_an_injected_bug_is_found_and_replayed_by_its_input(pgduel: Command, tmp
     assert f"finding {found['fingerprint']}" in again.out
 
 
+def test_engines_are_compared_without_the_corpus(pgduel: Command, tmp_path: Path) -> None:
+    fuzzed(pgduel, tmp_path / "first.json", "--cases", "30", "--seed", "1")
+    kept = inputs(pgduel)
+    file = tmp_path / "engines.json"
+    options = ("--cpu-minutes", "0.4", "--seed", "7", "--arm", "master", "--arm", "patched")
+    seeded, guided = json_of(pgduel("bench", "engines", *options, "--json", file), file, 0)
+    assert (seeded["engine"], guided["engine"]) == ("seeded", "libfuzzer")
+    for each in (seeded, guided):
+        assert each["seed"] == 7
+        assert each["cpu_seconds"] >= 24
+        assert 10_000 < each["edges"]["reached"] < each["edges"]["counted"]
+        assert each["curve"][-1][1] == each["edges"]["reached"]
+        assert 0 < each["changed"]["reached"] < each["changed"]["counted"]
+        assert sum(part["reached"] for part in each["parts"].values()) < each["edges"]["reached"]
+    assert inputs(pgduel) == kept
+
+
 def test_runs_print_their_edges_and_the_report_combines_them(pgduel: Command) -> None:
     options = ("--arm", "only=upstream", "--flavor", "guided", "--generator", "set_operations")
     reached = []

@@ -32,7 +32,6 @@ from unittest import mock
 
 import typer
 
-from fuzz.campaign.catalog import campaign_named, opened
 from fuzz.campaign.direction.direction import Direction, directed_workloads
 from fuzz.campaign.plan import Plan
 from fuzz.cli.fuzz import new_plan
@@ -112,19 +111,9 @@ def search_for(bug: Bug, *, even: bool, guided: EngineName | None, cpu_seconds: 
 
 
 def _campaign(plan: Plan, cpu_seconds: float, workers: int) -> Summary:
-    """Run a campaign until it has a finding, or until about so many seconds of CPU time are spent.
-
-    The limit of a campaign is one of the clock. On a busy machine, less CPU time is spent then, so it is resumed.
-    """
-    seconds = max(_LEAST, cpu_seconds / workers)
-    summary = run_campaign(None, replace(plan, minutes=seconds / 60), workers, Console(stderr=True))
-    while not summary.findings and _cpu_seconds(summary) < cpu_seconds - _LEAST:
-        seconds += max(_LEAST, (cpu_seconds - _cpu_seconds(summary)) / workers)
-        directory = campaign_named(summary.campaign)
-        with opened(directory) as store:
-            plan = store.plan.extended(seconds / 60, None)
-        summary = run_campaign(directory, plan, workers, Console(stderr=True))
-    return summary
+    """Run a campaign until it has a finding, or until so many seconds of CPU time are spent."""
+    limited = replace(plan, minutes=None, cpu_minutes=max(_LEAST, cpu_seconds) / 60)
+    return run_campaign(None, limited, workers, Console(stderr=True))
 
 
 def _cpu_seconds(summary: Summary) -> float:
