@@ -296,8 +296,11 @@ class _Worker:
             self._edges.counters.clear()
         try:
             drawn = self._engine.draw(case_id)
-            name = drawn.name
-            executed = self._judge(case_id, drawn, result)
+            if drawn is None:
+                executed = True
+            else:
+                name = drawn.name
+                executed = self._judge(case_id, drawn, result)
         except (Abandoned, ServerError, StorageError):
             raise
         except Exception as error:

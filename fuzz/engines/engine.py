@@ -30,8 +30,11 @@ class DrawnCase:
 class Engine(Protocol):
     """The engine of one worker. After `draw`, `conclude` must be called before the next one."""
 
-    def draw(self, case_id: CaseId) -> DrawnCase:
-        """Return the case at a place of the schedule. Raises the errors of generators and sources."""
+    def draw(self, case_id: CaseId) -> DrawnCase | None:
+        """Return the case at a place of the schedule, or None if it was executed and is not to be judged.
+
+        Raises the errors of generators and sources.
+        """
 
     def conclude(self, *, executed: bool) -> None:
         """End a case. An engine learns from those that were executed completely and in time."""

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.cli.fuzz import new_plan
-from fuzz.engines.engine import EngineName
+from fuzz.engines.engine import DrawnCase, EngineName
 from fuzz.engines.guided import driver
 from fuzz.engines.guided.driver import Driver, DriverEnded
 from fuzz.engines.guided.engine import INPUTS, SEEDS, GuidedEngine
@@ -354,7 +354,9 @@ def test_a_killed_libfuzzer_is_replaced_by_another(tmp_path: Path) -> None:
         with pytest.raises(DriverEnded, match="libFuzzer ended with status -9"):
             engine.draw(case)
         engine.conclude(executed=False)
-        assert engine.draw(case).case.steps
+        drawn = engine.draw(case)
+        assert drawn
+        assert drawn.case.steps
 
 
 @pytest.mark.usefixtures("corpus")
@@ -370,20 +372,25 @@ def test_a_tried_input_is_judged_if_it_is_new_or_conspicuous_and_one_of_several_
     reached, case = EdgeMap(EDGES), CaseId(1, "set_operations", 0)
     reached.add(np.eye(1, EDGES, 7, dtype=np.uint8)[0])
 
-    def conspicuous(*given: tuple[int, bool]) -> Observations:
-        """Return those of the next judged input, for which all these trials must be made."""
+    def drawn(*given: tuple[int, bool]) -> DrawnCase | None:
+        """Return the next input to judge, for which these trials must be made."""
         trials[:] = given
-        drawn = engine.draw(case)
+        found = engine.draw(case)
         assert not trials
         engine.conclude(executed=True)
-        return drawn.conspicuous
+        return found
 
     with begun(tmp_path, reached, attempt=attempt) as (engine, counters):
         for _ in range(SEEDS):
-            assert conspicuous() == {}
-        assert conspicuous((8, False)) == {}
-        assert conspicuous((7, False), (7, True)) == SEEN
-        assert conspicuous(*[(7, False)] * (INPUTS - 1)) == {}
+            assert drawn()
+        assert drawn((8, False))
+        assert drawn((7, False)) is None
+        found = drawn((7, True))
+        assert found
+        assert found.conspicuous == SEEN
+        for _ in range(INPUTS - 1):
+            assert drawn((7, False)) is None
+        assert drawn()
 
 
 def reached_by(name: str) -> Counts:
@@ -404,6 +411,7 @@ def test_inputs_whose_edges_are_known_are_not_executed_again(tmp_path: Path) -> 
             engine.begin(["set_operations"])
             for _ in range(cases):
                 drawn = engine.draw(case)
+                assert drawn
                 if not names:
                     drawn.record()
                 names.append(drawn.name.rpartition("/")[2])

@@ -23,9 +23,7 @@ from oracles.model.feature import Feature
 from oracles.model.oracle import Observations
 
 SEEDS: Final = 1  # random inputs that each driver adds, because libFuzzer needs one; it begins with the smallest
-# Of so many inputs, one is judged, even if none is new: it may show a bug in reached code. With more, generators that
-# reach nothing new any more would take most of the time.
-INPUTS: Final = 3
+INPUTS: Final = 3  # of so many inputs, one is judged, even if none is new: it may show a bug in reached code
 
 
 @dataclass(slots=True)
@@ -40,6 +38,7 @@ class _Steered:
     last: str = ""  # name of the last input
     reported: bool = False  # whether it has a finding or doubt
     counts: Counts | None = None  # of the last input, if its edges are to be known
+    unjudged: int = 0  # inputs in a row for which a trial sufficed
 
 
 class GuidedEngine:
@@ -81,21 +80,21 @@ class GuidedEngine:
             for counts in self._known.all_of(generator, self._counters.layout.edges):
                 self._edges.reached.add(counts, SEVERAL)
 
-    def draw(self, case_id: CaseId) -> DrawnCase:
-        """Return the case of the next input to judge for the generator.
+    def draw(self, case_id: CaseId) -> DrawnCase | None:
+        """Return the case of the generator's next input, or None if a trial suffices.
 
         Raises BuildError, DriverEnded, StorageError, and the errors of a trial.
         """
         steered = self._steered.get(case_id.generator) or self._start(case_id.generator)
-        for _ in range(INPUTS - 1):
-            drawn = self._draw(steered)
-            if steered.last in steered.unread:
-                return drawn
+        drawn = self._draw(steered)
+        if steered.last not in steered.unread and steered.unjudged < INPUTS - 1:
             conspicuous = self._attempt(drawn.case)
-            if self._is_new() or conspicuous:
-                return replace(drawn, conspicuous=conspicuous)
-            self.conclude(executed=True)
-        return self._draw(steered)
+            if not (self._is_new() or conspicuous):
+                steered.unjudged += 1
+                return None
+            drawn = replace(drawn, conspicuous=conspicuous)
+        steered.unjudged = 0
+        return drawn
 
     def _draw(self, steered: _Steered) -> DrawnCase:
         generator = steered.generator
