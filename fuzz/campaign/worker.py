@@ -50,6 +50,7 @@ from fuzz.triage.correction import is_corrected
 from fuzz.triage.findings import StoredFinding
 from fuzz.triage.interestingness import ReducedCase
 from fuzz.triage.triage import Log, Triage, as_executed
+from oracles.crash import crash_report
 from oracles.explain.nodes import plan_shape
 from oracles.model.case import Case, CaseId
 from oracles.model.finding import Finding
@@ -447,6 +448,7 @@ class _Worker:
     def _retry(self, job: Retry) -> RetryResult:
         """Judge a doubt's case again on servers of its own, until it is a finding or was tried often enough.
 
+        If a server crashes, once is enough. That explains doubts and is a finding itself, and each time takes seconds.
         An error is an outcome, too, also one of an oracle, so that the next retry is another doubt's.
         """
         doubt = self._store.doubt(job.doubt)
@@ -463,6 +465,8 @@ class _Worker:
                     if not (judged.complete or found):
                         return RetryResult("")
                     seen[_doubt_kind(doubt, judged)] += 1
+                    if any(map(crash_report, judged.observations.values())):
+                        break
         except Exception as raised:
             if not isinstance(raised, PgduelError):
                 self._log_traceback(f"retry of doubt {doubt.name}", raised)

@@ -306,6 +306,22 @@ def test_a_doubt_is_stored_with_its_case_and_tried_again(
         assert next(each for each in store.doubts() if each.name == doubt.name).outcome == "same doubt 2 times"
 
 
+def test_a_doubt_in_a_case_that_crashes_servers_is_tried_again_once(
+    arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case("test", (), (Step("DO $$ BEGIN COPY (SELECT 1) TO PROGRAM 'kill -SEGV $PPID'; END $$"),))
+    run(arms, tmp_path, stop, cases(monkeypatch, case))
+    doubt = doubt_of("result", Unstable("rows"), "1/test/0", case)
+    with opened(tmp_path) as store:
+        assert {each.finding.oracle for each in store.findings()} == {"crash"}
+        store.add_doubt(doubt)
+    with CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop.is_set) as do:
+        result = do(Retry(doubt.name))
+    assert isinstance(result, RetryResult)
+    assert result.found == ()
+    assert result.note.endswith("decided 1 times")
+
+
 def test_a_doubt_that_cannot_be_tried_again_makes_room_for_the_next(
     arms: tuple[Arm, ...], tmp_path: Path, open_directory: Path, stop: Event
 ) -> None:
