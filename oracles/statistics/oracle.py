@@ -21,6 +21,7 @@ estimates a foreign table's rows only as well as the remote catalogs do. For the
 the remote catalogs' figure passes.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -211,6 +212,7 @@ _FORMS: Final = MappingProxyType(
     {_OFF: (None,), "random": ("",), "bernoulli": ("BERNOULLI",), "system": ("SYSTEM", "BERNOULLI")}
 )
 _SURELY: Final = 1.2  # factor: above `wanted` times it a table must be sampled, below `wanted` divided by it not
+_RESERVE: Final = 3.0  # of a table of an inheritance tree, so many standard deviations more rows may be requested
 _SHARE: Final = (0.3, 1.5)  # limits of expected rows divided by `wanted`
 _MANY: Final = 30  # rows of a tree's sample that are due to a table, enough for it to have some despite wrong figures
 
@@ -291,7 +293,8 @@ def _request_deviation(found: Analysis, request: RequestedSample) -> Deviation:
     if found.method == _OFF or (found.current and few):
         whole = request.everything or (found.method != _OFF and request.limit >= max(found.rows, 1))
         return NO_DEVIATION if whole else Deviation(0.0, f"everything, by {found.method}", str(request))
-    if not found.current or found.rows < _SURELY * found.wanted:
+    reserve = 1 + _RESERVE * math.sqrt(found.wanted) if found.in_tree else 0
+    if not found.current or found.rows < max(_SURELY * found.wanted, found.wanted + reserve):
         return NO_DEVIATION
     forms = _FORMS.get(found.method)
     expected = found.rows * min(request.fraction, 1.0)
@@ -308,7 +311,7 @@ def _size_deviation(found: Analysis, request: RequestedSample) -> Deviation:
     """Test the number of rows kept: all that were received, up to `wanted`."""
     kept = found.table_samples[0].kept
     if request.everything or request.limit:
-        expected = min(found.rows, request.limit or found.wanted)
+        expected = min(found.rows, found.wanted)
         return NO_DEVIATION if kept == expected else Deviation(0.0, f"{expected} rows in the sample", f"{kept}")
     chance = 1.0
     if kept < found.wanted or found.rows * request.fraction < found.wanted:  # otherwise more may have been received
@@ -334,5 +337,5 @@ def _chance(found: Analysis, request: RequestedSample) -> float:
         # an estimate of 0 means that no row was received
         return 0.0 if request.everything else received(request, found.rows, found.blocks, 0)
     if request.limit:
-        return largest_key(sample.kept, found.rows, sample.total) if sample.kept <= found.rows else 0.0
+        return largest_key(request.limit, found.rows, sample.total) if request.limit <= found.rows else 0.0
     return received(request, found.rows, found.blocks, round(sample.total * min(request.fraction, 1.0)))

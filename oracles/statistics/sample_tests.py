@@ -158,14 +158,14 @@ def received(request: RequestedSample, rows: int, blocks: Numbers | None, count:
     return min(1.0, 2 * bernstein(abs(count - fraction * rows), variance, float(numpy.max(sizes))))
 
 
-def largest_key(kept: int, rows: int, estimate: float) -> float:
+def largest_key(limit: int, rows: int, estimate: float) -> float:
     """Return the probability that an estimate of `rows` is at least as wrong as this one.
 
-    The estimate is k - 1, divided by the largest random number of the k rows kept. That is the k-th smallest of `rows`
-    random numbers, which follows a beta distribution.
+    The estimate is k - 1, divided by the largest random number of the k rows that the limit lets pass. That is the k-th
+    smallest of `rows` random numbers, which follows a beta distribution.
     """
-    key = min((kept - 1) / estimate, 1.0)
-    low = float(scipy.special.betainc(kept, rows - kept + 1, key))
+    key = min((limit - 1) / estimate, 1.0)
+    low = float(scipy.special.betainc(limit, rows - limit + 1, key))
     return min(1.0, 2 * min(low, 1 - low))
 
 

@@ -21,6 +21,10 @@ CASE = Case(
 )
 BERNOULLI = "DECLARE c1 CURSOR FOR SELECT n FROM duel.near TABLESAMPLE BERNOULLI(25)"
 EVERYTHING = "DECLARE c1 CURSOR FOR SELECT n FROM duel.near"
+LIMITED = (
+    "DECLARE c1 CURSOR FOR SELECT n, pg_catalog.row_number() OVER (), pg_catalog.random() FROM duel.near"
+    " ORDER BY 3 LIMIT 300"
+)
 
 
 def analyzed(
@@ -96,6 +100,8 @@ def test_a_correct_sample_agrees() -> None:
         (analyzed(requests=[BERNOULLI.replace("25", "0.003")], kept=0, total=0), "remote SQL: bernoulli"),
         (analyzed(method="off"), "remote SQL: off"),
         (analyzed(method="random"), "remote SQL: random"),
+        (analyzed(requests=[LIMITED.replace("300", "30")], kept=30, total=ROWS, quoted=-1), "rows sampled: bernoulli"),
+        (analyzed(requests=[LIMITED], kept=300, total=ROWS * 2, quoted=-1), "row estimate: bernoulli"),
     ],
 )
 def test_deviations_of_samples_are_found(suspect: CaseObservation, origin: str) -> None:
@@ -106,6 +112,8 @@ def test_deviations_of_samples_are_found(suspect: CaseObservation, origin: str) 
     "suspect",
     [
         analyzed(kept=230),  # chance
+        analyzed(requests=[LIMITED], kept=300, total=ROWS + 20, quoted=-1),
+        analyzed(requests=[BERNOULLI.replace("25", "35.2")], kept=300, total=1010, in_tree=True),  # thinned locally
         analyzed(requests=[EVERYTHING], kept=300, total=ROWS, method="off"),
         analyzed(requests=[EVERYTHING], kept=300, total=ROWS, method=None),  # an arm without the option
         analyzed(requests=[EVERYTHING], kept=300, total=ROWS, quoted=-1),  # no estimate

@@ -2,7 +2,8 @@
  * libFuzzer harness for postgres_fdw's sampling.c and the remote SQL of deparse.c. The input determines the value of the
  * option, figures of remote catalogs about a relation's tables, and names of the foreign table and its columns.
  *
- * Checks: Each method yields the requested number of rows, or slightly fewer, so that more are very unlikely.
+ * Checks: Each method yields slightly fewer rows than requested, so that more are very unlikely; in an inheritance tree,
+ * slightly more, so that fewer are.
  * Fractions are in (0, 1], whatever the catalogs contain. The SQL corresponds to the chosen method.
  */
 #include "postgres.h"
@@ -17,6 +18,7 @@
 #include "utils/memutils.h"
 
 #define MAX_TABLES	6
+#define MIN_WANTED	100			/* ANALYZE never wants fewer, except of a table in an inheritance tree */
 
 static const char *const methods[] = {"off", "auto", "random", "system", "bernoulli"};
 static const int versions[] = {80200, 80300, 90400, 90500, 160000, 170000, 170000, 170000};
@@ -89,7 +91,7 @@ check_fraction(const char *what, double fraction)
 		fatal("%s is %g", what, fraction);
 }
 
-/* Count rows in some blocks; any count is possible. */
+/* Count rows, first in some blocks and then in all; any count is possible. */
 static void
 count(Input *input, PgFdwRemoteSize *size, Relation rel, PgFdwSampling method)
 {
@@ -98,9 +100,12 @@ count(Input *input, PgFdwRemoteSize *size, Relation rel, PgFdwSampling method)
 	if (method == PGFDW_SAMPLING_RANDOM)
 		fatal("TABLESAMPLE for counting, by random");
 	check_fraction("the fraction of blocks to count in", fraction);
+	if (size->counted && fraction < 1)
+		fatal("rows in a fraction %g of the blocks are counted, after such a count was wrong", fraction);
 	check_count_sql(rel, fraction);
-	size->rows = rint(floor(number(input)) / fraction);
-	size->counted = true;
+	pgfdw_set_counted_rows(size, floor(number(input)), fraction);
+	if (fraction == 1 && pgfdw_can_count(size, method))
+		fatal("rows may be counted after all were counted");
 }
 
 /* Is there a number of rows that a fraction may be derived from? */
@@ -117,6 +122,8 @@ check_form(const PgFdwRemoteSize *size, PgFdwSampling method, const PgFdwSample 
 
 	if (tablesample != NULL && !size->tablesample)
 		fatal("TABLESAMPLE of what has none");
+	if (tablesample != NULL && size->exact && strcmp(tablesample, "SYSTEM") == 0)
+		fatal("a sample of blocks, where some were misleading");
 	if (sample->limit > 0 && (is_size_known(size) || pgfdw_sample_fraction(sample) < 1))
 		fatal("a limit where a number of rows is known");
 	if (sample->limit == 0 && size->guessed && method != PGFDW_SAMPLING_OFF)
@@ -131,21 +138,31 @@ check_form(const PgFdwRemoteSize *size, PgFdwSampling method, const PgFdwSample 
 		fatal("bernoulli by %s", tablesample);
 }
 
-/* Check that the expected number of rows is the requested one; if that is an upper bound, at least half of it. */
+/*
+ * Check that the expected number of rows is at least half of the requested one, and at most that; or (!at_most) that it
+ * exceeds that by three standard deviations.
+ */
 static void
-check_yield(const PgFdwRemoteSize *size, int targrows, bool at_most, const PgFdwSample *sample)
+check_yield(const PgFdwRemoteSize *size, PgFdwSampling method, int targrows, bool at_most, const PgFdwSample *sample)
 {
 	double		expected = pgfdw_sample_fraction(sample) * size->rows;
+	double		most = at_most ? targrows : targrows + 3 * sqrt(targrows);
 
 	check_fraction("the fraction of blocks or rows", sample->tablesample_fraction);
 	check_fraction("the fraction by random()", sample->random_fraction);
-	if (sample->limit != 0 && sample->limit != targrows)
+	if (sample->limit != 0 && sample->limit != Max(targrows, MIN_WANTED))
 		fatal("a limit of %d, where %d rows are wanted", sample->limit, targrows);
-	if (sample->limit > 0 || sample->target == 0)
+	if (sample->limit > 0)
 		return;
+	if (sample->target == 0)
+	{
+		if (method != PGFDW_SAMPLING_OFF && size->rows > most)
+			fatal("all of %g rows are asked for, where %d are wanted", size->rows, targrows);
+		return;
+	}
 	if (fabs(expected - sample->target) > sample->target * 1e-9)
 		fatal("%g rows are aimed at, and %g asked for", sample->target, expected);
-	if (expected > targrows * (1 + 1e-9) || expected < targrows * (at_most ? 0.5 : 1) * (1 - 1e-9))
+	if (expected > most * (1 + 1e-9) || expected < (at_most ? 0.5 * targrows : most) * (1 - 1e-9))
 		fatal("%g rows are asked for, where %d are wanted%s", expected, targrows, at_most ? " at most" : "");
 	if (pgfdw_sample_too_small(sample, expected))
 		fatal("%g rows are too few, though so many are expected", expected);
@@ -153,14 +170,15 @@ check_yield(const PgFdwRemoteSize *size, int targrows, bool at_most, const PgFdw
 
 /* Check that an estimate depends on the sample alone. */
 static void
-check_estimate(Input *input, const PgFdwSample *sample, int targrows)
+check_estimate(Input *input, const PgFdwSample *sample)
 {
 	double		rows = floor(number(input));
 	double		key = (1 + byte(input)) / 257.0;
-	double		estimate = pgfdw_estimate_rows(sample, sample->limit > 0 ? Min(rows, targrows) : rows, key);
+	double		estimate;
 
 	if (sample->limit > 0)
-		rows = Min(rows, targrows);
+		rows = Min(rows, sample->limit);
+	estimate = pgfdw_estimate_rows(sample, rows, key);
 	if (!(estimate >= rows - 0.5) || isinf(estimate))
 		fatal("%g rows are estimated after %g were received", estimate, rows);
 	if (sample->limit == 0 && fabs(estimate * pgfdw_sample_fraction(sample) - rows) > 1 + rows * 1e-9)
@@ -185,7 +203,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_parser(&input);
 	method = (PgFdwSampling) (byte(&input) % lengthof(methods));
 	at_most = byte(&input) % 2;
-	targrows = 100 + (int) fmin(number(&input), 3000000 - 100);
+	targrows = (at_most ? MIN_WANTED : 1) + (int) fmin(number(&input), 3000000 - MIN_WANTED);
 	rel = make_relation(&input);
 	collect(&input, &remote);
 
@@ -194,11 +212,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		count(&input, &remote, rel, method);
 	else if (remote.rows < 0)
 		remote.rows = -1;		/* unknown, but few, so all are read */
+	/* more rows than expected arrive, perhaps twice */
+	while (byte(&input) % 4 == 3 && pgfdw_can_count(&remote, method))
+		count(&input, &remote, rel, method);
 	pgfdw_choose_sample(&remote, method, targrows, at_most, &sample);
-	check_yield(&remote, targrows, at_most, &sample);
+	check_yield(&remote, method, targrows, at_most, &sample);
 	check_form(&remote, method, &sample);
 	check_sample_sql(rel, &sample);
-	check_estimate(&input, &sample, targrows);
+	check_estimate(&input, &sample);
 
 	MemoryContextReset(CurrentMemoryContext);
 	return 0;
