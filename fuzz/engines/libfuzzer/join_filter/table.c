@@ -19,10 +19,13 @@ static struct
 	int			nbatch;
 	bool		may_grow;		/* may batches be added? */
 	Size		filter;			/* size */
+	bool		has_filter;		/* there, or planned */
 	int			nskew;			/* buckets */
 	size_t		tuples;			/* in memory */
-	Size		without;		/* memory in use without that of the filter */
+	Size		used;			/* memory in use */
+	Size		without;		/* the same without that of the filter */
 	Size		peak;			/* at most that much was in use without the filter */
+	Size		last_tuples;	/* the same with the filter, when batches were added for the last tuple */
 } seen;
 
 static Size
@@ -193,8 +196,10 @@ look_at(HashJoinTable table, int next, size_t tuples)
 	seen.nbatch = table->nbatch;
 	seen.may_grow = table->growEnabled;
 	seen.filter = table->bloom ? table->bloom->size : 0;
+	seen.has_filter = table->bloom || table->bloomPlanned;
 	seen.nskew = table->nSkewBuckets;
 	seen.tuples = tuples;
+	seen.used = table->spaceUsed;
 	seen.without = table->spaceUsed - filter_space(table);
 }
 
@@ -237,17 +242,32 @@ check_growth(HashJoinTable table, Size inserted)
 		fatal("no batches are added any more, though only %zu bytes are needed", needed);
 }
 
+/*
+ * A tuple may exceed the memory together with a filter only if batches are added for it. Then the excess may last, if
+ * few tuples of the first batch went to the new ones. When common values are removed, their tuples may show that batches
+ * would not help, and the filter makes room for the next tuple.
+ */
+static void
+check_limit_with_filter(HashJoinTable table, Size inserted)
+{
+	bool		may_exceed = table->nbatch > seen.nbatch || table->nSkewBuckets < seen.nskew;
+	Size		limit = Max(table->spaceAllowed, seen.used) + (may_exceed ? inserted : 0);
+
+	if (table->bloom && table->spaceUsed > limit)
+		fatal("%zu bytes are in use with a filter, of %zu", table->spaceUsed, table->spaceAllowed);
+	if (may_exceed && seen.has_filter)
+		seen.last_tuples = Max(seen.last_tuples, limit);
+}
+
 static void
 check_limit(HashJoinTable table, Size inserted)
 {
-	Size		limit = table->spaceAllowed;
+	Size		limit = Max(table->spaceAllowed, seen.last_tuples);
 
 	seen.peak = Max(seen.peak, seen.without + inserted);
 	/* Tuples that exceed the memory have some buckets all the same. */
 	if (seen.peak > limit)
 		limit = seen.peak + (table->buckets.unshared ? table->nbuckets * sizeof(HashJoinTuple) : 0);
-	if (table->bloom && table->spaceUsed > table->spaceAllowed)
-		fatal("%zu bytes are in use with a filter, of %zu", table->spaceUsed, table->spaceAllowed);
 	if (table->spacePeak > limit + FIRST_DUMPED_VALUES)
 		fatal("a peak of %zu bytes, and of %zu without the filter, of %zu", table->spacePeak, seen.peak,
 			  table->spaceAllowed);
@@ -268,6 +288,7 @@ check_insertion(HashJoinTable table, bool keep_nulls)
 	if (is_inserted(row, keep_nulls))
 		seen.inserted++;
 	check_growth(table, size);
+	check_limit_with_filter(table, size);
 	check_limit(table, size);
 	if (table->bloomPlanned && table->bloomNumValues != seen.inserted)
 		fatal("%d of %d hash values are remembered", table->bloomNumValues, seen.inserted);
@@ -309,6 +330,8 @@ check_built(HashJoinTable table, bool keep_nulls)
 		fatal("a single batch has a filter");
 	if (stats->nbytes != bloom->size)
 		fatal("a filter of %zu bytes, not %zu", stats->nbytes, bloom->size);
+	if (table->spaceUsed > table->spaceAllowed)
+		fatal("%zu bytes are in use with a complete filter, of %zu", table->spaceUsed, table->spaceAllowed);
 	check_limit(table, 0);
 	check_shape(table);
 	check_members(table, 0, keep_nulls);
