@@ -18,14 +18,15 @@ static struct
 	int			next;			/* inner row after the last one that was checked */
 	int			nbatch;
 	bool		may_grow;		/* may batches be added? */
+	bool		may_grow_for_filter;	/* ... for the filter alone, if it may be a reason? */
 	Size		filter;			/* size */
-	bool		has_filter;		/* there, or planned */
+	Size		planned;		/* size of a filter that is not started yet */
 	int			nskew;			/* buckets */
 	size_t		tuples;			/* in memory */
 	Size		used;			/* memory in use */
 	Size		without;		/* the same without that of the filter */
 	Size		peak;			/* at most that much was in use without the filter */
-	Size		last_tuples;	/* the same with the filter, when batches were added for the last tuple */
+	Size		with_last_tuple;	/* at most that much was in use with the filter, when batches were added */
 } seen;
 
 static Size
@@ -195,8 +196,9 @@ look_at(HashJoinTable table, int next, size_t tuples)
 	seen.next = next;
 	seen.nbatch = table->nbatch;
 	seen.may_grow = table->growEnabled;
+	seen.may_grow_for_filter = table->bloomGrowEnabled;
 	seen.filter = table->bloom ? table->bloom->size : 0;
-	seen.has_filter = table->bloom || table->bloomPlanned;
+	seen.planned = table->bloomPlanned;
 	seen.nskew = table->nSkewBuckets;
 	seen.tuples = tuples;
 	seen.used = table->spaceUsed;
@@ -217,15 +219,19 @@ begin_build(HashJoinTable table, const HashJoinState *join)
 	saved_inner = saved_outer = 0;
 }
 
-/* May the filter be a reason for adding batches? */
+/* Might the filter be a reason for the batches that were added? It may be gone, if they divided nothing. */
 static bool
 filter_may_add_batches(const HashJoinTable table)
 {
 	bool		too_many_tuples = table->totalTuples > table->bloomTuples;
+	bool		gone = !table->bloom && !table->bloomGrowEnabled;
 
+	if (seen.filter + seen.planned == 0 || !seen.may_grow_for_filter)
+		return false;
 	if (seen.nbatch >= HASH_BLOOM_MANY_BATCHES)
 		return true;
-	return table->bloom && too_many_tuples && table->bloom->size <= table->spaceAllowed / HASH_BLOOM_SMALL_SHARE;
+	return too_many_tuples &&
+		(gone || (table->bloom && table->bloom->size <= table->spaceAllowed / HASH_BLOOM_SMALL_SHARE));
 }
 
 /* Check that batches were not added because of the filter, unless it may be a reason, and that others may still be. */
@@ -243,26 +249,32 @@ check_growth(HashJoinTable table, Size inserted)
 }
 
 /*
- * A tuple may exceed the memory together with a filter only if batches are added for it. Then the excess may last, if
- * few tuples of the first batch went to the new ones. When common values are removed, their tuples may show that batches
- * would not help, and the filter makes room for the next tuple.
+ * A tuple may exceed the memory together with a filter only if batches are added for it. Then the excess may last until
+ * the next tuple is inserted, if few tuples of the first batch went to the new ones. When common values are removed,
+ * their tuples may show that batches would not help, and the filter makes room for the next tuple.
  */
 static void
-check_limit_with_filter(HashJoinTable table, Size inserted)
+check_limit_with_filter(HashJoinTable table, Size inserted, bool in_memory)
 {
-	bool		may_exceed = table->nbatch > seen.nbatch || table->nSkewBuckets < seen.nskew;
-	Size		limit = Max(table->spaceAllowed, seen.used) + (may_exceed ? inserted : 0);
+	bool		had_filter = seen.filter + seen.planned > 0;
+	bool		may_exceed = had_filter && (table->nbatch > seen.nbatch || table->nSkewBuckets < seen.nskew);
+	Size		limit = table->spaceAllowed;
 
+	if (may_exceed)
+	{
+		limit = Max(limit, seen.used + seen.planned + inserted);
+		seen.with_last_tuple = Max(seen.with_last_tuple, limit);
+	}
+	else if (!in_memory)
+		limit = Max(limit, seen.used);
 	if (table->bloom && table->spaceUsed > limit)
 		fatal("%zu bytes are in use with a filter, of %zu", table->spaceUsed, table->spaceAllowed);
-	if (may_exceed && seen.has_filter)
-		seen.last_tuples = Max(seen.last_tuples, limit);
 }
 
 static void
 check_limit(HashJoinTable table, Size inserted)
 {
-	Size		limit = Max(table->spaceAllowed, seen.last_tuples);
+	Size		limit = Max(table->spaceAllowed, seen.with_last_tuple);
 
 	seen.peak = Max(seen.peak, seen.without + inserted);
 	/* Tuples that exceed the memory have some buckets all the same. */
@@ -279,7 +291,7 @@ check_insertion(HashJoinTable table, bool keep_nulls)
 {
 	const Row  *row = &inner.rows[inner.next - 1];
 	Size		size = HJTUPLE_OVERHEAD + row->length;
-	size_t		tuples = seen.tuples;
+	size_t		tuples;
 	bool		changed = table->nbatch != seen.nbatch || table->nSkewBuckets != seen.nskew ||
 		seen.filter != (table->bloom ? table->bloom->size : 0);
 
@@ -287,8 +299,9 @@ check_insertion(HashJoinTable table, bool keep_nulls)
 		return;
 	if (is_inserted(row, keep_nulls))
 		seen.inserted++;
+	tuples = seen.inserted - saved_inner;
 	check_growth(table, size);
-	check_limit_with_filter(table, size);
+	check_limit_with_filter(table, size, tuples > seen.tuples);
 	check_limit(table, size);
 	if (table->bloomPlanned && table->bloomNumValues != seen.inserted)
 		fatal("%d of %d hash values are remembered", table->bloomNumValues, seen.inserted);
@@ -298,7 +311,6 @@ check_insertion(HashJoinTable table, bool keep_nulls)
 		check_members(table, changed ? 0 : seen.next, keep_nulls);
 	}
 
-	tuples = seen.inserted - saved_inner;
 	if (changed || seen.inserted % 64 == 0 || seen.inserted < 64)
 		if (check_space(table) != tuples)
 			fatal("not all of %zu inner rows are in memory", tuples);
