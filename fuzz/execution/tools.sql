@@ -130,6 +130,38 @@ WHERE name NOT IN ('CacheMemoryContext', 'index info', 'relation rules', 'partit
 GROUP BY name
 ORDER BY name COLLATE "C";
 
+-- The remote relation of a foreign table, and its method of sampling; no row for other relations.
+CREATE FUNCTION pgduel_tools.remote_of(relation oid) RETURNS TABLE (remote text, method text)
+LANGUAGE sql
+AS $$
+    SELECT quote_ident(max(option_value) FILTER (WHERE option_name = 'schema_name')) || '.'
+           || quote_ident(max(option_value) FILTER (WHERE option_name = 'table_name')),
+           coalesce(max(option_value) FILTER (WHERE option_name = 'analyze_sampling' AND is_own),
+                    max(option_value) FILTER (WHERE option_name = 'analyze_sampling'))
+    FROM pg_foreign_table JOIN pg_foreign_server AS s ON s.oid = ftserver,
+         LATERAL (SELECT *, true AS is_own FROM pg_options_to_table(ftoptions)
+                  UNION ALL SELECT *, false FROM pg_options_to_table(srvoptions)) AS options
+    WHERE ftrelid = relation
+    GROUP BY ftrelid
+    HAVING count(*) FILTER (WHERE option_name IN ('schema_name', 'table_name')) = 2
+$$;
+
+-- The figures of the catalogs for a relation and all its parts. `current` means that those of the parts are up to date.
+CREATE FUNCTION pgduel_tools.figures(relation oid)
+RETURNS TABLE (stored boolean, current boolean, quoted real, quoted_parts real)
+LANGUAGE sql
+AS $$
+    WITH RECURSIVE tree(member) AS (
+        SELECT relation UNION SELECT inhrelid FROM tree, pg_inherits WHERE inhparent = member
+    )
+    SELECT bool_and(relkind IN ('r', 'm')),
+           bool_and(relkind IN ('r', 'm') AND relpages = pg_relation_size(oid) / current_setting('block_size')::int
+                    AND (reltuples >= 0 OR relpages = 0)),
+           (SELECT reltuples FROM pg_class WHERE oid = relation),
+           sum(greatest(reltuples, 0))
+    FROM tree JOIN pg_class ON oid = member WHERE relkind <> 'p'
+$$;
+
 -- The result of ANALYZE of a relation, and the rows that it could read, for the oracle `statistics`.
 -- For a foreign table, these are the rows of its remote relation. It must be in this database, and is read directly.
 -- Arrays are in the order in which a scan returns the rows. `blocks` numbers the blocks of all tables of the relation,
@@ -144,35 +176,16 @@ AS $$
 DECLARE
     about record;
     source regclass := relation;
-    parts record;
+    figures record;
     columns text;
     queries text;
     wanted int;
 BEGIN
-    SELECT format('%I.%I', max(option_value) FILTER (WHERE option_name = 'schema_name'),
-                  max(option_value) FILTER (WHERE option_name = 'table_name')) AS remote,
-           coalesce(max(option_value) FILTER (WHERE option_name = 'analyze_sampling' AND is_own),
-                    max(option_value) FILTER (WHERE option_name = 'analyze_sampling')) AS method
-    INTO about
-    FROM pg_foreign_table JOIN pg_foreign_server AS s ON s.oid = ftserver,
-         LATERAL (SELECT *, true AS is_own FROM pg_options_to_table(ftoptions)
-                  UNION ALL SELECT *, false FROM pg_options_to_table(srvoptions)) AS options
-    WHERE ftrelid = relation
-    GROUP BY ftrelid;
+    SELECT * INTO about FROM pgduel_tools.remote_of(relation);
     IF FOUND THEN
         source := about.remote::regclass;
     END IF;
-
-    WITH RECURSIVE tree(member) AS (
-        SELECT source::oid UNION SELECT inhrelid FROM tree, pg_inherits WHERE inhparent = member
-    )
-    SELECT bool_and(relkind IN ('r', 'm')) AS stored,
-           -- the catalogs' figures for the parts are up to date
-           bool_and(relkind IN ('r', 'm') AND relpages = pg_relation_size(oid) / current_setting('block_size')::int
-                    AND (reltuples >= 0 OR relpages = 0)) AS current,
-           sum(greatest(reltuples, 0)) AS rows
-    INTO parts
-    FROM tree JOIN pg_class ON oid = member WHERE relkind <> 'p';
+    SELECT * INTO figures FROM pgduel_tools.figures(source);
 
     SELECT string_agg(format('%I', attname), ', '),
            string_agg(format(
@@ -212,14 +225,21 @@ BEGIN
                         ON s.attname = c.name))
         $q$,
         CASE WHEN about.remote IS NULL THEN 'tableoid::regclass::text' ELSE $q$''$q$ END,
-        CASE WHEN parts.stored THEN 'tableoid' ELSE 'NULL' END,
-        CASE WHEN parts.stored THEN '(ctid::text::point)[0]' ELSE 'NULL' END,
+        CASE WHEN figures.stored THEN 'tableoid' ELSE 'NULL' END,
+        CASE WHEN figures.stored THEN '(ctid::text::point)[0]' ELSE 'NULL' END,
         columns, source, queries, relation, about.remote IS NULL, relation) INTO STRICT seen;
     facts := json_build_object(
-        'remote', about.remote, 'method', about.method, 'wanted', wanted, 'current', parts.current,
+        'remote', about.remote, 'method', about.method, 'wanted', wanted, 'current', figures.current,
         'in_tree', EXISTS (SELECT FROM pg_inherits WHERE relation IN (inhrelid, inhparent)),
         'estimate', (SELECT reltuples FROM pg_class WHERE oid = relation),
-        'quoted', (SELECT reltuples FROM pg_class WHERE oid = source), 'quoted_parts', parts.rows);
+        'quoted', figures.quoted, 'quoted_parts', figures.quoted_parts,
+        'foreign', (WITH RECURSIVE tree(member) AS (
+                        SELECT relation::oid UNION SELECT inhrelid FROM tree, pg_inherits WHERE inhparent = member
+                    )
+                    SELECT json_object_agg(member::regclass, json_build_object(
+                        'remote', remote, 'current', f.current, 'quoted', f.quoted, 'quoted_parts', f.quoted_parts))
+                    FROM tree, pgduel_tools.remote_of(member), pgduel_tools.figures(remote::regclass) AS f
+                    WHERE member <> relation));
     RETURN NEXT;
 END
 $$;

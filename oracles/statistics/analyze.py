@@ -6,6 +6,7 @@ were requested from the remote server are in that log, and so are all other quer
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -18,6 +19,7 @@ from oracles.framework.difference_text import row_values
 from oracles.model.observation import CaseObservation, Observation
 
 STATEMENT: Final = "LOG:  statement: "
+ALIKE: Final = 0.01  # largest relative error of a number of rows that counts as correct
 
 _OWN = re.compile(r"LOG:  (?:statement|execute \S+): ")
 # a statement that the remote server must plan; others control transactions and cursors, or set parameters
@@ -115,6 +117,18 @@ class AnalyzedColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignMember:
+    """A foreign table of a tree: its remote relation, and the number of rows in the remote catalogs.
+
+    `current` means that the number must be correct.
+    """
+
+    remote: str
+    quoted: float
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Analysis:
     """A relation, its rows in the order of a scan, and the statistics that ANALYZE stored for it.
 
@@ -136,6 +150,7 @@ class Analysis:
     table_samples: tuple[TableSample, ...] = ()
     requests: Mapping[str, RequestedSample] = field(default_factory=dict)  # by remote relation
     queries: tuple[str, ...] = ()  # all that the remote server had to plan
+    foreign: Mapping[str, ForeignMember] = field(default_factory=dict)  # foreign tables below the root, by name
 
     @property
     def request(self) -> RequestedSample | None:
@@ -156,8 +171,7 @@ def analysis(table: str, analyzed: Observation, read: Observation, remote: Seque
     table_samples = _table_samples(table, analyzed, tree=facts["remote"] is None)
     if not table_samples:
         return None
-    blocks, rows = seen["blocks"], seen["rows"]
-    current = facts["current"] and _alike(facts["quoted"], rows) and _alike(facts["quoted_parts"], rows)
+    blocks, rows, members = seen["blocks"], seen["rows"], tuple(seen["members"] or ())
     lines = _first_transaction(remote)
     return Analysis(
         facts["remote"],
@@ -166,15 +180,29 @@ def analysis(table: str, analyzed: Observation, read: Observation, remote: Seque
         rows,
         facts["estimate"],
         facts["quoted"],
-        bool(current),
+        _is_current(facts, rows),
         facts["in_tree"],
         None if blocks is None else numpy.array(blocks, dtype=numpy.int64),
-        tuple(seen["members"] or ()),
+        members,
         tuple(map(_column, seen["columns"])),
         table_samples,
         {request.relation: request for request in requested_samples(lines)},
         tuple(line.removeprefix(STATEMENT) for line in lines if _QUERY.match(line)),
+        dict(_foreign_members(facts["foreign"] or {}, members)),
     )
+
+
+def _foreign_members(
+    facts: Mapping[str, Mapping[str, Any]], members: Sequence[str]
+) -> Iterator[tuple[str, ForeignMember]]:
+    rows = Counter(members)
+    for table, each in facts.items():
+        yield table, ForeignMember(each["remote"], each["quoted"], _is_current(each, rows[table]))
+
+
+def _is_current(facts: Mapping[str, Any], rows: int) -> bool:
+    """Return whether the catalogs' numbers of rows are up to date."""
+    return bool(facts["current"]) and _alike(facts["quoted"], rows) and _alike(facts["quoted_parts"], rows)
 
 
 def _column(values: Mapping[str, Any]) -> AnalyzedColumn:
@@ -218,4 +246,4 @@ def _first_transaction(remote: Sequence[str]) -> Sequence[str]:
 
 
 def _alike(estimate: float, rows: int) -> bool:
-    return abs(estimate - rows) <= rows / 100
+    return abs(estimate - rows) <= rows * ALIKE

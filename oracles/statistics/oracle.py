@@ -5,7 +5,8 @@ probability is bounded (`sample_tests`). The oracle has runs of its own, which r
 all rows after each ANALYZE. The remote server's log contains the SQL that ANALYZE sent there.
 
 Tested are the columns' statistics and the sample itself. ANALYZE of a foreign table must request the sample of its
-method. The number of rows must fit that sample, and the estimate of all rows must fit their number.
+method. The number of rows must fit that sample, and the estimate of all rows must fit their number. That also holds
+for each foreign table of a tree, which must be asked for its whole share of the tree's sample.
 
 Two tests compare an analysis with that of the reference, and involve no chance. A tree's sample must have rows of each
 of its tables that the reference samples, unless few rows are due to it. Where both arms read all rows, ANALYZE must not
@@ -40,7 +41,16 @@ from oracles.model.finding import Evidence, Finding
 from oracles.model.mode import Mode
 from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
-from oracles.statistics.analyze import Analysis, RequestedSample, analysis, statements
+from oracles.statistics.analyze import (
+    ALIKE,
+    Analysis,
+    ForeignMember,
+    Numbers,
+    RequestedSample,
+    TableSample,
+    analysis,
+    statements,
+)
 from oracles.statistics.sample_tests import (
     LEVEL,
     NO_DEVIATION,
@@ -246,6 +256,7 @@ def all_deviations(found: Analysis) -> dict[Key, Deviation]:
         results["remote SQL", ""] = _request_deviation(found, found.request)
         results["rows sampled", ""] = _size_deviation(found, found.request)
         results["row estimate", ""] = _estimate_deviation(found, found.request)
+    results |= _foreign_deviations(found)
     law = law_of(found)
     if law is not None:
         total = sum(sample.total for sample in found.table_samples)
@@ -293,8 +304,9 @@ def _request_deviation(found: Analysis, request: RequestedSample) -> Deviation:
     if found.method == _OFF or (found.current and few):
         whole = request.everything or (found.method != _OFF and request.limit >= max(found.rows, 1))
         return NO_DEVIATION if whole else Deviation(0.0, f"everything, by {found.method}", str(request))
-    reserve = 1 + _RESERVE * math.sqrt(found.wanted) if found.in_tree else 0
-    if not found.current or found.rows < max(_SURELY * found.wanted, found.wanted + reserve):
+    # In a tree, a table is read as a whole if it is expected to have no more rows than are requested of larger ones.
+    most = found.wanted + (_RESERVE * math.sqrt(found.wanted) if found.in_tree else 0)
+    if not found.current or found.rows < max(_SURELY * found.wanted, most / (1 - ALIKE)):
         return NO_DEVIATION
     forms = _FORMS.get(found.method)
     expected = found.rows * min(request.fraction, 1.0)
@@ -328,14 +340,62 @@ def _estimate_deviation(found: Analysis, request: RequestedSample) -> Deviation:
         return results
     if sample.total == found.rows or abs(sample.total - found.quoted) <= 1:
         return NO_DEVIATION
-    return Deviation(_chance(found, request), results.expected, results.actual)
+    return Deviation(_chance(request, sample.total, found.rows, found.blocks), results.expected, results.actual)
 
 
-def _chance(found: Analysis, request: RequestedSample) -> float:
-    sample = found.table_samples[0]
-    if request.everything or sample.total <= 0:
+def _chance(request: RequestedSample, total: float, rows: int, blocks: Numbers | None) -> float:
+    """Return a bound on the probability of an estimate that is as far from the number of rows."""
+    if request.everything or total <= 0:
         # an estimate of 0 means that no row was received
-        return 0.0 if request.everything else received(request, found.rows, found.blocks, 0)
+        return 0.0 if request.everything else received(request, rows, blocks, 0)
     if request.limit:
-        return largest_key(request.limit, found.rows, sample.total) if request.limit <= found.rows else 0.0
-    return received(request, found.rows, found.blocks, round(sample.total * min(request.fraction, 1.0)))
+        return largest_key(request.limit, rows, total) if request.limit <= rows else 0.0
+    return received(request, rows, blocks, round(total * min(request.fraction, 1.0)))
+
+
+def _foreign_deviations(found: Analysis) -> Iterator[tuple[Key, Deviation]]:
+    """Yield the result of each test of a foreign table of a tree."""
+    rows = Counter(found.members)
+    for sample in found.table_samples:
+        member = found.foreign.get(sample.table)
+        request = found.requests.get(member.remote) if member else None
+        if member and request:
+            yield (
+                ("row estimate", sample.table),
+                _member_estimate_deviation(sample, member, request, rows[sample.table]),
+            )
+            yield ("rows requested", sample.table), _share_deviation(found, sample, member, request)
+
+
+def _member_estimate_deviation(
+    sample: TableSample, member: ForeignMember, request: RequestedSample, rows: int
+) -> Deviation:
+    """Test the estimate of all rows of a foreign table of a tree. The blocks of its rows are unknown."""
+    if sample.total == rows or abs(sample.total - member.quoted) <= 1:
+        return NO_DEVIATION
+    chance = _chance(request, sample.total, rows, None)
+    return Deviation(chance, f"an estimate of {rows} rows, by {request}", f"{sample.total:.6g}")
+
+
+def _share_deviation(
+    found: Analysis, sample: TableSample, member: ForeignMember, request: RequestedSample
+) -> Deviation:
+    """Test whether a foreign table of a tree is asked for its share of the tree's sample, or all of its rows.
+
+    The other tables must be local, and have more rows than their shares, which are then known. Each share is rounded.
+    If the request depends on the number of rows, the remote catalogs must have it. A count of rows in some blocks
+    replaces that number.
+    """
+    rows = Counter(found.members)
+    others = [each for each in found.table_samples if each is not sample]
+    if not all(each.whole and each.table not in found.foreign and each.kept < rows[each.table] for each in others):
+        return NO_DEVIATION
+    counted = any(sql.startswith("SELECT") and " TABLESAMPLE " in sql for sql in found.queries)
+    if request.everything or (not request.limit and (counted or not member.current)):
+        return NO_DEVIATION
+    share = found.wanted - sum(each.kept for each in others) - len(found.table_samples) // 2
+    due = min(share, rows[sample.table])
+    requested = request.limit or rows[sample.table] * min(request.fraction, 1.0)
+    if requested >= due * (1 - 2 * ALIKE):
+        return NO_DEVIATION
+    return Deviation(0.0, f"at least {due} rows requested", f"{request}, so {requested:.6g} rows")

@@ -82,6 +82,7 @@ def test_each_form_of_sample_is_requested(census: Census, form: str) -> None:
         *("method.off", "method.random", "method.system", "method.bernoulli", "method.auto"),
         *("remote.pages without rows", "remote.pages with unknown rows", "remote.rows without pages"),
         *("remote.stale", "counters lost", "remote.changed", "dead rows", "counted", "in transaction", "target.column"),
+        "foreign child",
         *("error.privilege", "error.missing", "error.row", "cancel"),
         *("local.table", "local.index_target", "local.extended_target", "local.distinct_inherited"),
         *("local.columns", "local.view", "local.elsewhere", "local.guest"),

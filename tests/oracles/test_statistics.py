@@ -49,6 +49,7 @@ def analyzed(
         "estimate": total if stored is None else stored,
         "quoted": quoted,
         "quoted_parts": quoted,
+        "foreign": None,
     }
     column = {
         "name": "n", "widest": 1, "ranks": [1] * ROWS, "values": ["7"], "null_frac": null_frac, "n_distinct": 1,
@@ -153,12 +154,26 @@ def test_needed_queries_are_no_finding(suspect: CaseObservation, reference: Case
     assert verdicts(suspect, reference) == (Agree(1),)
 
 
-def of_tree(near: int, far: int, *sampled: str, sample: int = 150) -> CaseObservation:
-    """Return an observation of ANALYZE of a tree of two tables with so many rows, some of which are sampled."""
+def of_tree(
+    near: int,
+    far: int,
+    *sampled: str,
+    sample: int = 150,
+    request: str = EVERYTHING,
+    total: float | None = None,
+    quoted: float | None = None,
+) -> CaseObservation:
+    """Return an observation of ANALYZE of a tree of two tables with so many rows, some of which are sampled.
+
+    The second table is foreign. `total` is the estimate of its rows, and `quoted` their number in the remote catalogs.
+    """
     rows = near + far
     facts = {
         "remote": None, "method": None, "wanted": 300, "current": None, "in_tree": True, "estimate": -1, "quoted": -1,
         "quoted_parts": 0,
+        "foreign": {
+            "far": {"remote": "duel.near", "current": True} | dict.fromkeys(("quoted", "quoted_parts"), quoted or far)
+        },
     }  # fmt: skip
     column = {
         "name": "n", "widest": 1, "ranks": [1] * rows, "values": ["7"], "null_frac": 0, "n_distinct": 1,
@@ -167,10 +182,11 @@ def of_tree(near: int, far: int, *sampled: str, sample: int = 150) -> CaseObserv
     seen = {"rows": rows, "members": ["near"] * near + ["far"] * far, "blocks": None, "columns": [column]}
     messages = [Message("INFO", "00000", 'analyzing "duel.far" inheritance tree')]
     for table in sampled:
-        text = f'"{table}": table contains {near if table == "near" else far} rows, {sample} rows in sample'
+        contained = near if table == "near" else far if total is None else total
+        text = f'"{table}": table contains {contained:.0f} rows, {sample} rows in sample'
         messages.append(Message("INFO", "00000", text))
     read = replace(ok(), rows=(row(json.dumps(facts), json.dumps(seen)),))
-    return replace(analyzed(), steps=(ok(), replace(ok(), messages=tuple(messages)), read))
+    return replace(analyzed(requests=[request]), steps=(ok(), replace(ok(), messages=tuple(messages)), read))
 
 
 def test_a_table_that_only_the_reference_samples_is_found() -> None:
@@ -190,6 +206,50 @@ def test_a_table_that_the_reference_omits_or_to_which_few_rows_are_due_may_be_om
     suspect: CaseObservation, reference: CaseObservation
 ) -> None:
     assert verdicts(suspect, reference) == (Agree(1),)
+
+
+SHARE = BERNOULLI.replace("25", "35")  # of 500 rows, 175 in the mean: more than 150, so that hardly ever fewer arrive
+LESS = BERNOULLI.replace("25", "25.1")  # of 500 rows, 125.5 in the mean
+
+
+@pytest.mark.parametrize(
+    ("suspect", "origin"),
+    [
+        (of_tree(500, 500, "near", "far", request=LESS), "rows requested: not chosen"),
+        (of_tree(500, 500, "near", "far", request=LIMITED.replace("300", "100")), "rows requested: not chosen"),
+        (of_tree(500, 500, "near", "far", request=EVERYTHING, total=600), "row estimate: not chosen"),
+        (of_tree(500, 500, "near", "far", request=SHARE, total=900), "row estimate: not chosen"),
+        (
+            of_tree(500, 500, "near", "far", request=LIMITED.replace("300", "150"), total=900),
+            "row estimate: not chosen",
+        ),
+        (of_tree(500, 50, "near", "far", sample=50, request=LIMITED.replace("300", "1"), total=1), "row estimate"),
+    ],
+)
+def test_deviations_of_foreign_tables_of_a_tree_are_found(suspect: CaseObservation, origin: str) -> None:
+    assert any(each.startswith(origin) for each in origins(verdicts(suspect, of_tree(500, 500, "near", "far"))))
+
+
+@pytest.mark.parametrize(
+    "suspect",
+    [
+        of_tree(500, 500, "near", "far", request=SHARE, total=480),
+        of_tree(500, 500, "near", "far", request=SHARE, total=1000, quoted=1000),  # the remote server's own estimate
+        of_tree(500, 500, "near", "far", request=LESS, total=550, quoted=600),  # a request by a wrong estimate
+        of_tree(100, 500, "near", "far", sample=100, request=LESS, total=550),  # the share of the other is unknown
+        of_tree(
+            500, 100, "near", "far", sample=100, request=LIMITED.replace("300", "100"), total=100
+        ),  # fewer rows than the share
+    ],
+)
+def test_probable_samples_of_foreign_tables_of_a_tree_are_no_finding(suspect: CaseObservation) -> None:
+    assert verdicts(suspect, of_tree(500, 500, "near", "far")) == (Agree(1),)
+
+
+def test_rows_counted_in_some_blocks_of_a_table_of_a_tree_may_mislead() -> None:
+    counted = (Remote(1, 2, "LOG:  statement: SELECT count(*) FROM duel.near TABLESAMPLE SYSTEM(50)"),)
+    suspect = of_tree(500, 500, "near", "far", request=LESS, total=550)
+    assert verdicts(replace(suspect, remote=counted + suspect.remote), of_tree(500, 500, "near", "far")) == (Agree(1),)
 
 
 def test_a_deviation_in_one_sample_is_unstable() -> None:

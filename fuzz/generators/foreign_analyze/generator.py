@@ -15,7 +15,7 @@ Error messages differ between arms, too, because they quote the remote query. So
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from fuzz.generators import loopback
@@ -50,6 +50,13 @@ def analyzed(far: Far, *tags: str) -> tuple[Step, ...]:
         Step(f"ANALYZE {far.name}", tags=named),
         Step(f"SELECT count(*) FROM {counted}", Kind.QUERY),
     )
+
+
+def _analyzed_first(far: Far) -> Iterator[Step]:
+    """Yield the first ANALYZE of a foreign table, or of a tree and its foreign child."""
+    yield from analyzed(far)
+    if far.is_tree:
+        yield from analyzed(replace(far, name=far.foreign), "foreign child")
 
 
 def _analyze_again(rng: random.Random, far: Far) -> tuple[Step, ...]:
@@ -279,7 +286,7 @@ class ForeignAnalyze(Generator):
         for each in far:
             scene += _made(rng, each)
         steps = list(local_analyses(rng)) if chance(rng, _LOCAL) else []
-        steps += [*target(rng), *(step for each in far for step in analyzed(each))]
+        steps += [*target(rng), *(step for each in far for step in _analyzed_first(each))]
         actions = 0
         while another(rng, actions, scale.actions(4)):
             steps += ACTIONS.pick(rng)(rng, pick(rng, far))
