@@ -12,7 +12,8 @@ A `_Misestimate` selects a chosen number of rows, while the planner expects fewe
 without alias. It selects by the row number i1, so the number of rows does not depend on keys.
 
 In scenes with immense estimates, the planner expects 10^5 to 10^10 rows of each selection, or more. So it must hash one
-of them, in as many batches as the memory allows.
+of them, in as many batches as the memory allows. It hashes the smaller side, so the estimates of a scene have about the
+same magnitude.
 
 In contended scenes, the processes of a Parallel Hash meet at many batches: the tables are the largest ones, and the
 memory is small. Whichever processes end a batch together also load the next one together. As it depends on their timing
@@ -100,10 +101,8 @@ _ALWAYS = (
 # parallel, but that of a table which is joined to series can.
 _SERIES = (", generate_series(i1, i1) AS s1", ", generate_series(i1, i1) AS s1, generate_series(i1, i1) AS s2")
 _OF_SERIES = "(SELECT {columns} FROM {table}{series} WHERE i1 <= {size})"
-_IMMENSE = Weighted(
-    (50, _Misestimate("claimed", "more", "{name}()", _FUNCTION, tuple(10**power for power in range(5, 11)))),
-    (50, _Misestimate("multiplied", "more", _OF_SERIES, series=_SERIES)),
-)
+_IMMENSE_POWERS = (5, 10)  # of ten
+_POWER_OF_TWO_SERIES = 8  # from this one on, two series are closer to it than one
 # Otherwise the planner joins the tables first, and the series to that.
 _SYNTACTIC_ORDER = tuple(Step(f"SET {kind}_collapse_limit = 1") for kind in ("from", "join"))
 _BEYOND = _Misestimate("beyond", "fewer", _where("i1 > {seen} AND i1 <= {seen} + {size}"))
@@ -114,6 +113,15 @@ _MISESTIMATES_OF_STALE = Weighted(*_ALWAYS, (30, _BEYOND))
 _SCANNED = ("counted", "implied", "correlated", "excluded")
 _MISESTIMATES_OF_SCANS = Weighted(*(each for each in _ALWAYS if each[1].name in _SCANNED))
 _GENERIC = _Misestimate("parameter", "right", _where(f"i1 <= {PARAMETER}::int4"))
+
+
+def _immense_misestimates(rng: random.Random) -> Weighted[_Misestimate]:
+    power = between(rng, *_IMMENSE_POWERS)
+    series = _SERIES[power >= _POWER_OF_TWO_SERIES]
+    return Weighted(
+        (50, _Misestimate("claimed", "more", "{name}()", _FUNCTION, (10**power,))),
+        (50, _Misestimate("multiplied", "more", _OF_SERIES, series=(series,))),
+    )
 
 
 def parameterized(rng: random.Random, filled: Filled, size: int) -> Grown:
@@ -213,7 +221,7 @@ def draw_growth(rng: random.Random, scale: Scale) -> Growth:
     others = tuple(_other(rng, axes, number, count) for number, count in enumerate(counts, 1))
     sizes = [rows if contended else draw_size(rng, rows) for _ in range(_SOURCES)]
     usual = _MISESTIMATES_OF_STALE if filled.seen else _MISESTIMATES
-    causes = _MISESTIMATES_OF_SCANS if contended else _IMMENSE if immense else usual
+    causes = _MISESTIMATES_OF_SCANS if contended else _immense_misestimates(rng) if immense else usual
     made = tuple(_made(rng, filled, size, f"grown{n}", causes.pick(rng)) for n, size in enumerate(sizes))
     generic = parameterized(rng, filled, draw_size(rng, rows))
     all_steps = (
