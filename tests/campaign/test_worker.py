@@ -309,11 +309,13 @@ def test_a_doubt_is_stored_with_its_case_and_tried_again(
 def test_a_doubt_in_a_case_that_crashes_servers_is_tried_again_once(
     arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    case = Case("test", (), (Step("DO $$ BEGIN COPY (SELECT 1) TO PROGRAM 'kill -SEGV $PPID'; END $$"),))
+    """The program lets the server wait for its end first, so that all crashes have one backtrace."""
+    crash = "DO $$ BEGIN COPY (SELECT 1) TO PROGRAM 'sleep 0.5; kill -SEGV $PPID; sleep 1'; END $$"
+    case = Case("test", (), (Step(crash),))
     run(arms, tmp_path, stop, cases(monkeypatch, case))
     doubt = doubt_of("result", Unstable("rows"), "1/test/0", case)
     with opened(tmp_path) as store:
-        assert {each.finding.oracle for each in store.findings()} == {"crash"}
+        assert [each.finding.oracle for each in store.findings()] == ["crash"]
         store.add_doubt(doubt)
     with CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop.is_set) as do:
         result = do(Retry(doubt.name))
