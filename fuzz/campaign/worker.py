@@ -62,6 +62,7 @@ REPORTED = 1.0  # seconds after which a worker reports results within a range; i
 ERRORS = "errors.log"
 LOGGED = 10  # limit of logged errors of one place, for each worker
 RETRIES = 20  # of a doubt
+REPEATED = 5  # retries with the same doubt after which it is not due to chance
 EXAMPLES = 10  # limit of cases of a finding that are tried while none is evidence of a new bug
 _YOUNG = 50_000  # allocations that trigger garbage collection; syntax trees have many objects, but no cycles
 
@@ -448,7 +449,6 @@ class _Worker:
     def _retry(self, job: Retry) -> RetryResult:
         """Judge a doubt's case again on servers of its own, until it is a finding or was tried often enough.
 
-        If a server crashes, once is enough. That explains doubts and is a finding itself, and each time takes seconds.
         An error is an outcome, too, also one of an oracle, so that the next retry is another doubt's.
         """
         doubt = self._store.doubt(job.doubt)
@@ -465,7 +465,7 @@ class _Worker:
                     if not (judged.complete or found):
                         return RetryResult("")
                     seen[_doubt_kind(doubt, judged)] += 1
-                    if any(map(crash_report, judged.observations.values())):
+                    if _is_settled(seen, judged):
                         break
         except Exception as raised:
             if not isinstance(raised, PgduelError):
@@ -500,6 +500,14 @@ def _cpu_seconds() -> float:
 def in_time(observations: Iterable[CaseObservation]) -> bool:
     """Return whether no step was ended by a time limit. If one was, chance decided what the case reached."""
     return not any(step.outcome is Outcome.TIMEOUT for seen in observations for step in seen.steps)
+
+
+def _is_settled(seen: Counter[str], judged: JudgedCase) -> bool:
+    """Return whether further retries of a doubt are in vain: it recurs each time, or a server crashes.
+
+    A crash explains the doubt and is a finding itself, and each one takes seconds.
+    """
+    return seen[SAME] == seen.total() == REPEATED or any(map(crash_report, judged.observations.values()))
 
 
 def _doubt_kind(doubt: StoredDoubt, judged: JudgedCase) -> str:

@@ -291,7 +291,7 @@ def test_a_doubt_is_stored_with_its_case_and_tried_again(
     arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The time differs in each repetition, so the reference differs from itself."""
-    monkeypatch.setattr(worker, "RETRIES", 2)
+    monkeypatch.setattr(worker, "REPEATED", 2)
     case = queries("SELECT 1", "SELECT clock_timestamp()")
     run(arms, tmp_path, stop, cases(monkeypatch, case))
     with opened(tmp_path) as store:
