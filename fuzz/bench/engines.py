@@ -61,7 +61,7 @@ def figures_of(engine: EngineName, store: Store, edges: ReachedEdges) -> EngineF
     return EngineFigures(
         engine,
         store.plan.seed,
-        round(counters.client_cpu + counters.server_cpu, 1),
+        round(counters.cpu_seconds, 1),
         counters.cases.total(),
         counters.statements_judged,
         len(counters.shapes),

@@ -138,6 +138,11 @@ class Counters:
         return self.judged.total()
 
     @property
+    def cpu_seconds(self) -> float:
+        """Return the CPU time of pgduel and the servers."""
+        return self.client_cpu + self.server_cpu
+
+    @property
     def statements_per_second(self) -> float:
         """Return the number of compared statements per second; 0 if no time has passed."""
         return self.statements_judged / self.seconds if self.seconds else 0.0

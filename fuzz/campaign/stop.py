@@ -28,7 +28,7 @@ class Limits:
             return "first finding"
         if self.seconds is not None and counters.seconds >= self.seconds:
             return "time is up"
-        if self.cpu_seconds is not None and counters.client_cpu + counters.server_cpu >= self.cpu_seconds:
+        if self.cpu_seconds is not None and counters.cpu_seconds >= self.cpu_seconds:
             return "CPU time is up"
         return None
 

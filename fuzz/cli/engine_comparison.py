@@ -55,8 +55,17 @@ def engines(
     """
     wanted = ArmOptions.given(base, series, repo, commits, arm, GUIDED, manifest, setting)
     faults = read_known(SHIPPED)
-    plan = Plan(seed, {}, None, None, stop_at_first=False, arms=wanted, known=faults, reductions=0)
-    plan = replace(plan, cpu_minutes=cpu_minutes)
+    plan = Plan(
+        seed,
+        {},
+        None,
+        None,
+        stop_at_first=False,
+        arms=wanted,
+        known=faults,
+        reductions=0,
+        cpu_minutes=cpu_minutes,
+    )
     measured: list[EngineFigures] = []
     interrupted = False
     with display(console, None) as shown:

@@ -325,7 +325,7 @@ def _print_counts_of_all(console: Console, summary: Summary) -> None:
 
 
 def _cpu(counters: Counters) -> str:
-    total = counters.client_cpu + counters.server_cpu
+    total = counters.cpu_seconds
     share = counters.client_cpu / total if total else 0.0
     return (
         f"CPU: {counters.server_cpu:.0f} s in the servers, {counters.client_cpu:.0f} s in pgduel ({share:.0%}), "

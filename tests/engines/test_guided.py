@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.cli.fuzz import new_plan
-from fuzz.engines.engine import DrawnCase, EngineName
+from fuzz.engines.engine import EngineName
 from fuzz.engines.guided import driver
 from fuzz.engines.guided.driver import Driver, DriverEnded
 from fuzz.engines.guided.engine import INPUTS, SEEDS, GuidedEngine
@@ -372,25 +372,23 @@ def test_a_tried_input_is_judged_if_it_is_new_or_conspicuous_and_one_of_several_
     reached, case = EdgeMap(EDGES), CaseId(1, "set_operations", 0)
     reached.add(np.eye(1, EDGES, 7, dtype=np.uint8)[0])
 
-    def drawn(*given: tuple[int, bool]) -> DrawnCase | None:
-        """Return the next input to judge, for which these trials must be made."""
+    def conspicuous(*given: tuple[int, bool]) -> Observations | None:
+        """Return those of the next input, for which these trials must be made, or None if it is not to be judged."""
         trials[:] = given
-        found = engine.draw(case)
+        drawn = engine.draw(case)
         assert not trials
         engine.conclude(executed=True)
-        return found
+        return None if drawn is None else drawn.conspicuous
 
     with begun(tmp_path, reached, attempt=attempt) as (engine, counters):
         for _ in range(SEEDS):
-            assert drawn()
-        assert drawn((8, False))
-        assert drawn((7, False)) is None
-        found = drawn((7, True))
-        assert found
-        assert found.conspicuous == SEEN
+            assert conspicuous() == {}
+        assert conspicuous((8, False)) == {}
+        assert conspicuous((7, False)) is None
+        assert conspicuous((7, True)) == SEEN
         for _ in range(INPUTS - 1):
-            assert drawn((7, False)) is None
-        assert drawn()
+            assert conspicuous((7, False)) is None
+        assert conspicuous() == {}
 
 
 def reached_by(name: str) -> Counts:

@@ -98,7 +98,7 @@ def search_for(bug: Bug, *, even: bool, guided: EngineName | None, cpu_seconds: 
         summary = _campaign(replace(plan, reductions=0), cpu_seconds - cpu, workers)
         counters = summary.counters
         seconds += counters.seconds
-        cpu += _cpu_seconds(summary)
+        cpu += counters.cpu_seconds
         cases += counters.cases.total()
         statements += counters.statements_judged
         found = next((each for each in summary.findings if not each.finding.shown_by_all), None)
@@ -114,10 +114,6 @@ def _campaign(plan: Plan, cpu_seconds: float, workers: int) -> Summary:
     """Run a campaign until it has a finding, or until so many seconds of CPU time are spent."""
     limited = replace(plan, minutes=None, cpu_minutes=max(_LEAST, cpu_seconds) / 60)
     return run_campaign(None, limited, workers, Console(stderr=True))
-
-
-def _cpu_seconds(summary: Summary) -> float:
-    return summary.counters.client_cpu + summary.counters.server_cpu
 
 
 def main(
