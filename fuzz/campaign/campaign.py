@@ -33,6 +33,7 @@ from fuzz.errors import DiskFull, ServerError, StorageError
 from fuzz.triage.findings import StoredFinding, untriaged
 
 RETRY_EVERY = 500  # cases between retries of doubts
+RETRY_SHARE = 0.1  # of the CPU time of cases, at most: one retry may take as long as 500 cases
 TRIES = 3  # a job is given up when it has killed so many workers, a case when the servers went away so many times
 OUTAGES = 20  # consecutive ranges without a single case after which the campaign ends
 CPU_INTERVAL = 2.0  # seconds between readings of the servers' CPU time, which needs /proc for each process
@@ -89,6 +90,7 @@ class Campaign:
         self._tries: Counter[Job] = Counter()
         self._outages = 0
         self._cases_since_retry = 0
+        self._retry_seconds = 0.0
         self._failures = set[str]()  # kinds of failures of pgduel itself; the user sees one of each
         self._known = store.plan.known
         self._read_findings()
@@ -156,6 +158,8 @@ class Campaign:
         retrying = any(isinstance(job, Retry) for job in self._pool.jobs)
         if self._cases_since_retry < RETRY_EVERY or retrying or not self._pool.idle:
             return
+        if self._retry_seconds > RETRY_SHARE * self._counters().cpu_seconds:
+            return
         self._cases_since_retry = 0
         if untried := self._store.untried_doubt():
             self._pool.submit(Retry(untried.name))
@@ -188,6 +192,7 @@ class Campaign:
         return fault_of(found, self._known) is not None
 
     def _take_retry(self, result: RetryResult) -> None:
+        self._retry_seconds += result.cpu_seconds
         if result.note:
             self._environment.say(result.note)
         self._read_findings()

@@ -151,6 +151,7 @@ class RetryResult:
 
     note: str
     found: tuple[str, ...] = ()
+    cpu_seconds: float = 0.0  # of the worker and of the retry's servers
 
 
 Job = Range | Reduction | Retry

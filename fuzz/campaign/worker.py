@@ -55,7 +55,7 @@ from oracles.explain.nodes import plan_shape
 from oracles.model.case import Case, CaseId
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Outcome, Run
-from oracles.model.oracle import Inconclusive, Observations, Unstable, all_oracles, duel
+from oracles.model.oracle import Inconclusive, Observations, Oracle, Unstable, all_oracles, duel
 
 EXPLAINED = 10  # one of so many cases has an additional explained run
 REPORTED = 1.0  # seconds after which a worker reports results within a range; it reports findings at once
@@ -449,17 +449,21 @@ class _Worker:
     def _retry(self, job: Retry) -> RetryResult:
         """Judge a doubt's case again on servers of its own, until it is a finding or was tried often enough.
 
-        An error is an outcome, too, also one of an oracle, so that the next retry is another doubt's.
+        Oracles that judge their own runs only, and had no doubt, are left out: their runs take most of the time. An
+        error is an outcome, too, also one of an oracle, so that the next retry is another doubt's.
         """
         doubt = self._store.doubt(job.doubt)
         assert doubt is not None
+        assigned = [each for each in self._assigned if _takes_part(each.oracle, doubt)]
         seen: Counter[str] = Counter()
         found: list[str] = []
         error = ""
+        began, servers = _cpu_seconds(), 0.0
         try:
             with fresh_servers(self._work.arms) as arms, Executor(arms, "retry", stop=self._stop) as executor:
                 while seen.total() < RETRIES and not found:
-                    judged = judge_despite_errors(executor, self._assigned, doubt.case)
+                    judged = judge_despite_errors(executor, assigned, doubt.case)
+                    servers = server_cpu(arms)
                     found = self._store_findings(doubt.case_id, doubt.case, judged)
                     judged.raise_errors()
                     if not (judged.complete or found):
@@ -473,7 +477,8 @@ class _Worker:
             error = str(raised) if isinstance(raised, PgduelError) else repr(raised)
         outcome = outcome_text(seen, found, error)
         self._store.tried_again(doubt.name, outcome)
-        return RetryResult(f"doubt {doubt.name} ({doubt.oracle}: {doubt.reason}): {outcome}", tuple(found))
+        spent = _cpu_seconds() - began + servers
+        return RetryResult(f"doubt {doubt.name} ({doubt.oracle}: {doubt.reason}): {outcome}", tuple(found), spent)
 
 
 def _place(error: Exception) -> Hashable:
@@ -500,6 +505,11 @@ def _cpu_seconds() -> float:
 def in_time(observations: Iterable[CaseObservation]) -> bool:
     """Return whether no step was ended by a time limit. If one was, chance decided what the case reached."""
     return not any(step.outcome is Outcome.TIMEOUT for seen in observations for step in seen.steps)
+
+
+def _takes_part(oracle: Oracle, doubt: StoredDoubt) -> bool:
+    """Return whether an oracle judges in the retries of a doubt."""
+    return oracle.name == doubt.oracle or not oracle.judges_own_runs
 
 
 def _is_settled(seen: Counter[str], judged: JudgedCase) -> bool:

@@ -62,6 +62,7 @@ class _SimulatedWork:
     once: bool = True
     dies_reducing: bool = False
     failing: bool = False
+    retry_seconds: float = 0.0
     variables: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     def _first_time(self) -> bool:
@@ -77,6 +78,11 @@ class _SimulatedWork:
         store.record_reduction(job.fingerprint, ReducedCase(Case("a", (), ()), FINDING, 3, 3), 1.0)
         return ReductionResult(f"reduced {job.fingerprint}")
 
+    def _retried(self, job: Retry, store: Store) -> RetryResult:
+        store.tried_again(job.doubt, "found")
+        store.add_finding(FINDING, "1/a/0", Case("a", (), ()))
+        return RetryResult(f"doubt {job.doubt}: found", (FINDING.fingerprint,), self.retry_seconds)
+
     def _failures(self, case_id: CaseId) -> dict[str, str]:
         return {f"{case_id.generator}: ValueError": f"failed on {case_id}"} if self.failing else {}
 
@@ -86,7 +92,7 @@ class _SimulatedWork:
             if isinstance(job, Reduction):
                 return self._reduced(job, store)
             if isinstance(job, Retry):
-                return _retried(job, store)
+                return self._retried(job, store)
             result = RangeResult()
             for case_id in job.case_ids(1):
                 if case_id.index == self.deadly and self._first_time():
@@ -108,12 +114,6 @@ class _SimulatedWork:
         os.environ.update(self.variables)
         with opened(self.directory, lambda _: None) as store:
             yield work
-
-
-def _retried(job: Retry, store: Store) -> RetryResult:
-    store.tried_again(job.doubt, "found")
-    store.add_finding(FINDING, "1/a/0", Case("a", (), ()))
-    return RetryResult(f"doubt {job.doubt}: found", (FINDING.fingerprint,))
 
 
 class _Run:
@@ -187,6 +187,17 @@ def test_doubts_are_tried_again_and_may_become_findings(run: _Run, monkeypatch: 
         assert "found" in [doubt.outcome for doubt in store.doubts()]
     (found,) = run.findings
     assert found.reduced
+
+
+@pytest.mark.parametrize(("seconds", "tried"), [(0.0, 2), (1.0, 1)])
+def test_retries_take_a_small_part_of_the_time(
+    run: _Run, monkeypatch: pytest.MonkeyPatch, seconds: float, tried: int
+) -> None:
+    """Simulated cases take no time at all."""
+    monkeypatch.setattr(campaign, "RETRY_EVERY", 20)
+    run(_SimulatedWork(run.directory, doubtful=1, retry_seconds=seconds), 200, Limits())
+    with opened(run.directory) as store:
+        assert [doubt.outcome for doubt in store.doubts()].count("found") == tried
 
 
 def test_one_failure_of_each_kind_is_displayed(run: _Run) -> None:

@@ -20,6 +20,7 @@ from fuzz.campaign.store import doubt_of
 from fuzz.campaign.worker import CaseWork, attached, revive
 from fuzz.engines import seeded
 from fuzz.execution.executor import Executor
+from fuzz.execution.judging import Assignment, JudgedCase, judge_despite_errors
 from fuzz.generators.generator import Scale
 from fuzz.servers import cluster as clusters
 from fuzz.servers.arm import Arm
@@ -304,6 +305,27 @@ def test_a_doubt_is_stored_with_its_case_and_tried_again(
     assert result.found == ()
     with opened(tmp_path) as store:
         assert next(each for each in store.doubts() if each.name == doubt.name).outcome == "same doubt 2 times"
+
+
+@pytest.mark.parametrize("oracle", ["result", "tlp"])
+def test_other_oracles_with_runs_of_their_own_do_not_judge_a_doubt_again(
+    arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch, oracle: str
+) -> None:
+    begin(tmp_path)
+    doubt = doubt_of(oracle, Unstable("rows"), "1/test/0", queries("SELECT 1"))
+    with opened(tmp_path) as store:
+        store.add_doubt(doubt)
+    judged = set[str]()
+
+    def judge(executor: Executor, assigned: Sequence[Assignment], case: Case) -> JudgedCase:
+        judged.update(assignment.oracle.name for assignment in assigned)
+        return judge_despite_errors(executor, assigned, case)
+
+    monkeypatch.setattr(worker, "judge_despite_errors", judge)
+    with CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop.is_set) as do:
+        do(Retry(doubt.name))
+    assert {"result", "crash"} <= judged
+    assert judged.isdisjoint({"tlp", "norec"} - {oracle})
 
 
 def test_a_doubt_in_a_case_that_crashes_servers_is_tried_again_once(
