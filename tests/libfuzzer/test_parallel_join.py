@@ -46,6 +46,10 @@ def test_corpus_reaches_branches_of_all_phases(harness: Harness) -> None:
     assert min(reached["ExecParallelHashRepartitionFirst"].branches["late_bloom != NULL"]) > 0
     assert min(reached["ExecParallelHashBloomFinish"].branches["ExecParallelHashBloomFits(hashtable)"]) > 0
 
+    # filters that start when there are tuples for them, or when there are no more
+    assert min(reached["ExecParallelHashBloomRemember"].branches["hashtable->bloomNumValues < max_values"]) > 0
+    assert min(reached["ExecParallelHashBloomAddLeftValues"].branches["pstate->bloom_size > 0"]) > 0
+
     # excluded rows that are returned at once, or dropped
     partition = reached["ExecParallelHashJoinPartitionOuter"]
     assert min(partition.branches["((hjstate)->hj_NullInnerTupleSlot != NULL)"]) > 0

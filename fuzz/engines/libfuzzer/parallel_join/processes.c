@@ -109,7 +109,10 @@ WaitLatch(Latch *latch, int wakeEvents, long timeout, uint32 wait_event_info)
 	return WL_LATCH_SET;
 }
 
-/* lwlock.c: locks are exclusive. The state is 1 more than the number of the owner. */
+/*
+ * lwlock.c: shared locks are exclusive, too, which only takes turns of readers away. The state is 1 more than the
+ * number of the owner.
+ */
 
 void
 LWLockInitialize(LWLock *lock, int tranche_id)
@@ -129,8 +132,6 @@ LWLockAcquire(LWLock *lock, LWLockMode mode)
 	int			me = running_process();
 	bool		waits = !is_free(lock);
 
-	if (mode != LW_EXCLUSIVE)
-		fatal("a lock is not exclusive");
 	if (pg_atomic_read_u32(&lock->state) == me + 1)
 		fatal("a process takes a lock twice");
 	wait_until(is_free, lock, "waits for a lock");
