@@ -119,10 +119,14 @@ class Campaign:
         self._ended = self._read_clocks()
         if self._to_reduce:
             self._environment.say(f"reducing {len(self._to_reduce)} findings")
+        began, most = time.monotonic(), self._limits.reducing
         while (self._to_reduce or self._pool.jobs) and not interrupt:
+            if most is not None and time.monotonic() - began > most:
+                self._environment.say(f"reductions are cut off after {most / 60:g} minutes")
+                break
             self._fill_reductions(at_once=self._limits.reductions)
             self._step(interrupt)
-        return why
+        return INTERRUPTED if interrupt else why
 
     def _step(self, interrupt: Interrupt) -> str | None:
         for ended in self._pool.wait(TICK):

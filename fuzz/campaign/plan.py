@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from fuzz.campaign.direction.discoveries import Discoveries
 from fuzz.campaign.known import KnownFault
-from fuzz.campaign.stop import REDUCTIONS, Limits
+from fuzz.campaign.stop import REDUCING, REDUCTIONS, Limits
 from fuzz.campaign.user_files import FileKind, UserFile
 from fuzz.engines.engine import EngineName
 from fuzz.servers.arm_options import ArmOptions
@@ -40,7 +40,11 @@ class Plan:
     def limits(self) -> Limits:
         """Return the limits of the campaign."""
         return Limits(
-            _seconds(self.minutes), _seconds(self.cpu_minutes), at_first=self.stop_at_first, reductions=self.reductions
+            _seconds(self.minutes),
+            _seconds(self.cpu_minutes),
+            at_first=self.stop_at_first,
+            reductions=self.reductions,
+            reducing=REDUCING if self.name else None,
         )
 
     @property

@@ -10,6 +10,7 @@ from types import FrameType
 from fuzz.campaign.counters import Counters
 
 INTERRUPTED = "interrupted"
+REDUCING = 900.0  # seconds of the reductions after the last case of a run that another one follows
 REDUCTIONS = 10  # limit of reduced findings: more of them have few causes, and new cases are a better use of the time
 
 
@@ -21,6 +22,7 @@ class Limits:
     cpu_seconds: float | None = None  # of pgduel and the servers
     at_first: bool = False
     reductions: int = REDUCTIONS
+    reducing: float | None = None  # seconds after the last case, in which its jobs and reductions have to end
 
     def reached(self, counters: Counters, findings: int) -> str | None:
         """Return the reason why the campaign ends now, or None."""

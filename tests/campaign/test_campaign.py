@@ -61,6 +61,7 @@ class _SimulatedWork:
     away: int | None = None
     once: bool = True
     dies_reducing: bool = False
+    reducing_seconds: float = 0.0
     failing: bool = False
     retry_seconds: float = 0.0
     variables: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
@@ -75,6 +76,7 @@ class _SimulatedWork:
     def _reduced(self, job: Reduction, store: Store) -> ReductionResult:
         if self.dies_reducing and self._first_time():
             os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(self.reducing_seconds)
         store.record_reduction(job.fingerprint, ReducedCase(Case("a", (), ()), FINDING, 3, 3), 1.0)
         return ReductionResult(f"reduced {job.fingerprint}")
 
@@ -151,7 +153,9 @@ class _Run:
             plan = Plan(1, {"a": 1, "b": 1}, None, cases, stop_at_first=False, arms=ArmOptions(), known=known)
             store.begin(plan, {})
             schedule = Schedule(plan.generators, cases, store.done())
-            why = Campaign(store, schedule, limits, pool, environment).run(interrupt or Interrupt())
+            why = Campaign(store, schedule, limits, pool, environment).run(
+                Interrupt() if interrupt is None else interrupt
+            )
             self.cases = store.counters.cases.total()
             self.failed = store.counters.of_kind("inconclusive")
             self.findings = store.findings()
@@ -178,6 +182,20 @@ def test_a_reduction_whose_worker_dies_is_repeated_a_limited_number_of_times(run
     assert run.findings[0].reduced == once
     abandoned = f"finding {FINDING.fingerprint} is not reduced: that killed 3 workers"
     assert (abandoned in run.messages) != once
+
+
+def test_a_reduction_that_takes_too_long_is_cut_off(run: _Run) -> None:
+    work = _SimulatedWork(run.directory, bad=1, reducing_seconds=3600)
+    assert run(work, None, Limits(seconds=0.5, reducing=0.5)) == "time is up"
+    assert not run.findings[0].reduced
+    assert any(line.startswith("reductions are cut off after") for line in run.messages)
+
+
+def test_an_interrupt_in_the_last_reduction_ends_the_campaign(run: _Run) -> None:
+    interrupt = Interrupt()
+    work = _SimulatedWork(run.directory, bad=1, reducing_seconds=3600)
+    threading.Timer(3.0, interrupt, (signal.SIGINT, None)).start()
+    assert run(work, None, Limits(seconds=0.5), interrupt) == "interrupted"
 
 
 def test_doubts_are_tried_again_and_may_become_findings(run: _Run, monkeypatch: pytest.MonkeyPatch) -> None:
