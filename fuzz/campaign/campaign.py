@@ -196,7 +196,9 @@ class Campaign:
         return fault_of(found, self._known) is not None
 
     def _take_retry(self, result: RetryResult) -> None:
-        self._retry_seconds += result.cpu_seconds
+        self._retry_seconds += result.client_cpu + result.server_cpu
+        self._counted.client_cpu += result.client_cpu
+        self._counted.server_cpu += result.server_cpu
         if result.note:
             self._environment.say(result.note)
         self._read_findings()

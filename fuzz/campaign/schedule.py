@@ -151,7 +151,8 @@ class RetryResult:
 
     note: str
     found: tuple[str, ...] = ()
-    cpu_seconds: float = 0.0  # of the worker and of the retry's servers
+    client_cpu: float = 0.0  # CPU seconds of the worker
+    server_cpu: float = 0.0  # CPU seconds of the retry's own servers
 
 
 Job = Range | Reduction | Retry

@@ -477,8 +477,8 @@ class _Worker:
             error = str(raised) if isinstance(raised, PgduelError) else repr(raised)
         outcome = outcome_text(seen, found, error)
         self._store.tried_again(doubt.name, outcome)
-        spent = _cpu_seconds() - began + servers
-        return RetryResult(f"doubt {doubt.name} ({doubt.oracle}: {doubt.reason}): {outcome}", tuple(found), spent)
+        line = f"doubt {doubt.name} ({doubt.oracle}: {doubt.reason}): {outcome}"
+        return RetryResult(line, tuple(found), _cpu_seconds() - began, servers)
 
 
 def _place(error: Exception) -> Hashable:

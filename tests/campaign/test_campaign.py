@@ -216,6 +216,7 @@ def test_retries_take_a_small_part_of_the_time(
     run(_SimulatedWork(run.directory, doubtful=1, retry_seconds=seconds), 200, Limits())
     with opened(run.directory) as store:
         assert [doubt.outcome for doubt in store.doubts()].count("found") == tried
+        assert store.counters.cpu_seconds == tried * seconds
 
 
 def test_one_failure_of_each_kind_is_displayed(run: _Run) -> None:

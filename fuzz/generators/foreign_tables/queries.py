@@ -247,12 +247,27 @@ def _of_a_tree(rng: random.Random, scene: Scene) -> _Query:
             digest(f"SELECT x.k, x.a, x.b, x.e FROM {tree.name} AS x{conditions}"),
             f"SELECT x.a, x.tableoid::regclass, count(*), max(x.b) FROM {tree.name} AS x{conditions} GROUP BY 1, 2",
             digest(f"SELECT x.k, y.b FROM {tree.name} AS x JOIN {other.name} AS y USING (a, k){conditions}"),
-            f"SELECT x.k, x.b FROM {tree.name} AS x{conditions} ORDER BY x.k",
             f"SELECT l.k, (SELECT sum(x.k) FROM {tree.name} AS x WHERE x.a = l.a) FROM {NEAR} AS l WHERE l.k < 12",
             f"SELECT l.k, x.b FROM {NEAR} AS l LEFT JOIN {tree.name} AS x ON x.a = l.a AND x.k = l.k WHERE l.k < 30",
         ),
     )
-    return form, form.endswith("ORDER BY x.k"), ()
+    return form, False, ()
+
+
+def _sorted_tree(rng: random.Random, scene: Scene) -> _Query:
+    """Return a query of a tree or of its join in total order, for which each partition may be sorted where it is."""
+    tree, other = pick(rng, scene.trees or scene.foreign), pick(rng, scene.readable)
+    conditions = where(_conditions(rng, scene, ["x"]))
+    first = pick(rng, ((), (), ("x.a",), ("x.b", "x.a")))
+    form, aliases = pick(
+        rng,
+        (
+            (f"SELECT x.k, x.a, x.b FROM {tree.name} AS x{conditions}", ("x",)),
+            (f"SELECT x.k, x.c FROM {tree.name} AS x{conditions}", ("x",)),
+            (f"SELECT x.k, y.k, y.b FROM {tree.name} AS x JOIN {other.name} AS y ON y.k = x.k{conditions}", ("x", "y")),
+        ),
+    )
+    return f"{form}{_order(rng, aliases, first)}{_limit(rng) if chance(rng, 40) else ''}", True, ()
 
 
 def _correlated(rng: random.Random, scene: Scene) -> _Query:
@@ -314,7 +329,8 @@ _QUERIES = Weighted(
     (8, ("filtered", _filtered)),
     (8, ("nested", _nested)),
     (10, ("united", _united)),
-    (12, ("tree", _of_a_tree)),
+    (10, ("tree", _of_a_tree)),
+    (8, ("sorted tree", _sorted_tree)),
     (12, ("correlated", _correlated)),
     (5, ("locked", _locked)),
     (5, ("parameters", _with_parameters)),

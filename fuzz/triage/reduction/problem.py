@@ -171,12 +171,13 @@ def with_only(case: Case, kept: Sequence[int]) -> Case:
 
 
 def restated(step: Step, sql: str) -> Step | None:
-    """Return the step with another statement; None if more of its queries than before have an undetermined result.
+    """Return the step with another statement, whose rows are no longer compared in order without a total order.
 
-    The rows are no longer compared in order if the statement has no total order.
+    None if more of its queries than before have an undetermined result, or if a foreign table has another remote table:
+    without the option it could be the table itself, and each session would open another one until there are too many.
     """
     before, after = tree_of(step.sql), tree_of(sql)
-    if _chances(after) > _chances(before):
+    if _chances(after) > _chances(before) or _remote_table(after) != _remote_table(before):
         return None
     ordered = step.ordered and isinstance(after, ast.SelectStmt) and is_total(after)
     return replace(step.with_statement(sql), ordered=ordered)
@@ -186,6 +187,12 @@ def _chances(tree: Any) -> int:
     """Return the number of queries in a statement that have LIMIT without a total order, or DISTINCT ON."""
     selects: Any = (node for node in nodes(tree) if isinstance(node, ast.SelectStmt))
     return sum(any(each.distinctClause or ()) or (is_cut(each) and not is_total(each)) for each in selects)
+
+
+def _remote_table(tree: Any) -> dict[str, Any]:
+    """Return the options that name the remote table of a created foreign table."""
+    options = tree.options if isinstance(tree, ast.CreateForeignTableStmt) else ()
+    return {each.defname: each.arg for each in options or () if each.defname in ("schema_name", "table_name")}
 
 
 class Statement:

@@ -289,3 +289,12 @@ def test_a_necessary_number_of_rows_stays() -> None:
     result = reduced(case, is_interesting, shorten_copy_data)
     assert (result.steps[0].copy_data or b"").count(b"\n") == 64
     assert tests < 200
+
+
+def test_a_foreign_table_keeps_its_remote_table() -> None:
+    """Otherwise it may be the remote table itself."""
+    table = "CREATE FOREIGN TABLE f (a int, b int) SERVER s OPTIONS (schema_name 'x', table_name 'r', fetch_size '3')"
+    result = reduced(Case("g", (Step(table),), (Step("SELECT 1"),)), lambda tried: len(tried.all_steps) == 2)
+    (left,) = result.scene
+    assert "schema_name 'x', table_name 'r')" in left.sql
+    assert not {"fetch_size", "b int"} & set(left.sql.split())

@@ -141,15 +141,29 @@ check_form(const PgFdwRemoteSize *size, PgFdwSampling method, const PgFdwSample 
 		fatal("bernoulli by %s", tablesample);
 }
 
+/* The standard deviation of the number of rows, if all blocks have equally many. */
+static double
+deviation(const PgFdwRemoteSize *size, int targrows, const PgFdwSample *sample)
+{
+	bool		is_blockwise = sample->tablesample != NULL && strcmp(sample->tablesample, "SYSTEM") == 0;
+	double		variance = 1.0 / targrows;
+
+	if (is_blockwise)
+		variance += 1 / (sample->tablesample_fraction * size->blocks);
+	return targrows * sqrt(variance);
+}
+
 /*
  * Check that the expected number of rows is at least half of the requested one, and at most that; or (!at_most) that it
- * exceeds that by three standard deviations.
+ * exceeds that by three standard deviations, or little more: for more rows, there may be more blocks than at first.
  */
 static void
 check_yield(const PgFdwRemoteSize *size, PgFdwSampling method, int targrows, bool at_most, const PgFdwSample *sample)
 {
 	double		expected = pgfdw_sample_fraction(sample) * size->rows;
-	double		most = at_most ? targrows : targrows + 3 * sqrt(targrows);
+	double		margin = 3 * deviation(size, targrows, sample);
+	double		least = at_most ? 0.5 * targrows : targrows + margin;
+	double		most = at_most ? targrows : targrows + 1.1 * margin;
 
 	check_fraction("the fraction of blocks or rows", sample->tablesample_fraction);
 	check_fraction("the fraction by random()", sample->random_fraction);
@@ -159,13 +173,13 @@ check_yield(const PgFdwRemoteSize *size, PgFdwSampling method, int targrows, boo
 		return;
 	if (sample->target == 0)
 	{
-		if (method != PGFDW_SAMPLING_OFF && size->rows > most)
+		if (method != PGFDW_SAMPLING_OFF && size->rows > (at_most ? targrows : targrows + 3 * sqrt(targrows)))
 			fatal("all of %g rows are asked for, where %d are wanted", size->rows, targrows);
 		return;
 	}
 	if (fabs(expected - sample->target) > sample->target * 1e-9)
 		fatal("%g rows are aimed at, and %g asked for", sample->target, expected);
-	if (expected > most * (1 + 1e-9) || expected < (at_most ? 0.5 * targrows : most) * (1 - 1e-9))
+	if (expected > most * (1 + 1e-9) || expected < least * (1 - 1e-9))
 		fatal("%g rows are asked for, where %d are wanted%s", expected, targrows, at_most ? " at most" : "");
 	if (pgfdw_sample_too_small(sample, expected))
 		fatal("%g rows are too few, though so many are expected", expected);
