@@ -25,6 +25,7 @@ from fuzz.servers.cluster import Cluster
 from fuzz.servers.series import series_from_directory
 from tests.cli.command import Command, ended, json_of
 
+OPTIMIZATIONS = workdir.PROJECT / "patches" / "pg17" / "optimizations"
 TINY = BloomBench(scale=0.0005)
 POINTS: Sequence[Point] = [(64, 8)]
 
@@ -119,7 +120,7 @@ def test_a_limited_run_measures_a_patch_with_and_without(
     assert list(fdw.pairs) == [("without", "again"), ("without", "with")]
     facts = json.loads(file.read_text())["arms"]
     assert facts["without"]["build"] == facts["again"]["build"] != facts["with"]["build"]
-    assert facts["with"]["series"][-1] == series_from_directory(workdir.PROJECT / "patches" / "pg17" / "optimizations").patches[-1].name
+    assert facts["with"]["series"][-1] == series_from_directory(OPTIMIZATIONS).patches[-1].name
     assert "2 rows, at most 0.01 minutes" in capsys.readouterr().out
     measured(Selection(chosen, minutes=0.01), **own, arm=["a=upstream", "b=upstream"])
     assert [each.bench for each in read_bench(file)] == ["fdw_analyze", "bloom"]

@@ -3,7 +3,7 @@
 import random
 from typing import ClassVar
 
-from fuzz.generators.choices import Stream, another, begin, chance
+from fuzz.generators.choices import Stream, Weighted, another, begin, chance
 from fuzz.generators.foreign_tables.changes import action
 from fuzz.generators.foreign_tables.queries import query
 from fuzz.generators.foreign_tables.scene import draw_scene, with_stable_plans
@@ -12,6 +12,7 @@ from oracles.framework.shared_runs import PLANNED, REPEATED
 from oracles.model.case import Case
 
 _STATEMENTS = 3  # of an action, at most: each has new keys of its own
+_SAMPLES = Weighted((79, ()), (15, (PLANNED.name,)), (6, (REPEATED.name,)))
 
 
 class ForeignTables(Generator):
@@ -41,8 +42,8 @@ class ForeignTables(Generator):
         Others have no stable plans: remote estimates depend on the sizes of tables, and so on what VACUUM and pruning
         could remove.
         """
-        planned = chance(rng, 15)
-        samples = (PLANNED.name,) if planned else (REPEATED.name,) if chance(rng, 6) else ()
+        samples = _SAMPLES.pick(rng)
+        planned = PLANNED.name in samples
         scene = draw_scene(rng, scale)
         made = with_stable_plans(scene) if planned else scene.steps
         begin(rng, Stream.ACTION)
