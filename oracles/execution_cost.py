@@ -33,7 +33,8 @@ from oracles.framework.cost import Cost, ExplainedCostOracle, ExplainedCostPair
 from oracles.memory.batches import ORIGINAL_BATCHES, memory_of_buckets
 from oracles.model.oracle import Canary
 
-_EXECUTIONS: Final = 5  # in a round
+_EXECUTIONS: Final = 5  # of a short query in a round
+_LONG: Final = 100.0  # ms, whose share of noise is small after one execution
 _OVERESTIMATE: Final = 100  # times the rows of a hash table
 _BUFFERS: Final = ("Shared Hit Blocks", "Shared Read Blocks", "Local Hit Blocks", "Local Read Blocks")
 
@@ -102,7 +103,10 @@ COSTS: Final = (
 class _ExecutionCostPair(ExplainedCostPair):
     oracle = "execution_cost"
     costs = COSTS
-    executions = _EXECUTIONS
+
+    def executions(self, step: int) -> int:
+        is_long = any(_cpu_time(self.first_plans(arm)[step]) > _LONG for arm in (self.reference, self.suspect))
+        return 1 if is_long else _EXECUTIONS
 
     def form(self, plan: Node) -> Hashable:
         return _form(plan)

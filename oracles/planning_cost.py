@@ -36,8 +36,8 @@ class _PlanningCostPair(CostPair):
     def first(self, arm: str) -> Run:
         return planned_run(self.case, arm)
 
-    def round(self, arm: str, others: tuple[tuple[int, str], ...], number: int) -> Run:
-        return Run(arm, self.case.modes, plannings=_PLANNINGS, instead=others, repetition=number)
+    def round(self, arm: str, step: int, number: int) -> Run:
+        return Run(arm, self.case.modes, plannings=_PLANNINGS, instead=self.others(step), repetition=number)
 
     def compared(self) -> tuple[list[int], Inconclusive | None]:
         return planned_steps(*(self.observations[self.first(arm)] for arm in (self.reference, self.suspect)))

@@ -55,8 +55,8 @@ class CostPair(Pair):
         """Return the run of the first measurement."""
 
     @abstractmethod
-    def round(self, arm: str, others: tuple[tuple[int, str], ...], number: int) -> Run:
-        """Return the run of a round. `others` replaces the queries whose cost is not compared."""
+    def round(self, arm: str, step: int, number: int) -> Run:
+        """Return the run of a round, without the queries whose cost is not compared."""
 
     @abstractmethod
     def compared(self) -> tuple[list[int], Inconclusive | None]:
@@ -115,7 +115,7 @@ class CostPair(Pair):
         for number in range(1, cost.rounds + 1):
             pair = []
             for arm in (self.reference, self.suspect):
-                run = self.round(arm, self.others(step), number)
+                run = self.round(arm, step, number)
                 if run not in self.observations:
                     return More((run,), frozenset({cost.name}))
                 pair.append(dict(plans(self.observations[run])).get(step))
@@ -155,16 +155,18 @@ class CostPair(Pair):
 class ExplainedCostPair(CostPair):
     """A suspect and its reference, of which costs of execution are compared, in explained runs."""
 
-    executions: ClassVar[int] = 1  # of a query in a round
-
     def first(self, arm: str) -> Run:
         """Return the explained run that all oracles share."""
         return explained_runs(self.case, (arm,))[0]
 
-    def round(self, arm: str, others: tuple[tuple[int, str], ...], number: int) -> Run:
+    def round(self, arm: str, step: int, number: int) -> Run:
         """Return the explained run of a round."""
-        executions = self.executions
+        executions, others = self.executions(step), self.others(step)
         return Run(arm, self.case.modes, explain=True, executions=executions, instead=others, repetition=number)
+
+    def executions(self, step: int) -> int:
+        """Return how often a round executes the query."""
+        return 1
 
     def compared(self) -> tuple[list[int], Inconclusive | None]:
         """Return the steps whose plans have the same form."""

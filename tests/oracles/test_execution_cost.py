@@ -39,6 +39,12 @@ def test_slower_execution_is_found_after_twenty_rounds_of_one_arm_at_a_time() ->
     assert {run.instead for run in rounds(runs)} == {((0, "SELECT"),)}
 
 
+def test_long_queries_are_executed_once_in_each_round() -> None:
+    verdicts, runs = judged(by_arm(executed(100.0), executed(200.0)))
+    assert "2.00 times as much" in finding(verdicts).summary
+    assert [run.executions for run in runs if run.repetition] == [1] * 2 * 20
+
+
 def test_more_buffers_are_found_where_time_is_the_same() -> None:
     verdicts, _ = judged(by_arm(executed(1.0, 100), executed(1.0, 500)))
     assert finding(verdicts).origin.startswith("buffers read")

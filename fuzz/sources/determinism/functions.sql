@@ -6,7 +6,8 @@
 -- are OIDs and their aliases, tuples and transactions. "any" is excluded, because such a function may return how a value
 -- is stored, which depends on the plan; those that are variadic print values. An SQL body must not read the clock.
 -- Comparison functions of btree are not fit, because only the sign of their results is defined. Those that use memcmp
--- return other numbers for other addresses of the same values.
+-- return other numbers for other addresses of the same values. Hashes, binary forms and images of values of any type are
+-- not fit either: they contain OIDs, such as those of an enum's labels.
 -- An aggregate is fit if it selects by order, or combines partial results in any order to an exact number, date or
 -- truth value. Otherwise it is fit only in calls with ORDER BY. Window functions that depend on the order of peers are
 -- not fit.
@@ -24,7 +25,10 @@ WITH identities AS (
 ), judged AS (
     SELECT p.oid, p.proname, p.pronargs, p.prorettype, p.prokind,
            CASE p.prokind
-               WHEN 'f' THEN NOT EXISTS (SELECT FROM comparisons WHERE function = p.oid) AND (
+               WHEN 'f' THEN NOT EXISTS (SELECT FROM comparisons WHERE function = p.oid) AND NOT (
+                   p.proname ~ 'hash|send|image'
+                   AND EXISTS (SELECT FROM pg_type AS a WHERE a.oid = ANY (p.proargtypes) AND a.typtype = 'p')
+                   ) AND (
                    p.provolatile = 'i' OR p.provolatile = 's' AND p.pronargs > 0 AND p.proparallel = 's'
                    AND NOT p.proargtypes::oid[] || p.prorettype
                        && (SELECT array_agg(type) FROM identities WHERE type <> p.provariadic)
