@@ -10,7 +10,6 @@
 -- Some fit functions are left out:
 --   functions of internal types, which statements cannot call
 --   functions that return identifiers, or are about identifiers only
---   hashes and binary forms of identifiers
 --   current_setting: oracles change settings
 -- It follows functions.sql.
 , described AS (
@@ -26,8 +25,6 @@
            ) AS is_internal,
            p.prokind = 'f' AND columns.types && (SELECT array_agg(type) FROM identities) AS identifies,
            p.proargtypes::oid[] && (SELECT array_agg(type) FROM identities WHERE type <> p.provariadic) AS takes_identities,
-           p.proname ~ 'hash|send|image' AND p.proargtypes::oid[] && (SELECT array_agg(type) FROM identities)
-               AS shows_identities,
            p.prorettype = ANY (integers.types) AND p.proargtypes::oid[] && integers.types AS is_whole,
            coalesce(a.aggsortop <> 0, false) AS is_extreme,
            coalesce(a.aggcombinefn <> 0 AND t.typname IN ('float4', 'float8'), false) AS adds
@@ -49,6 +46,6 @@ SELECT concat_ws(' ', proname, min(word),
 FROM described
 GROUP BY proname
 HAVING count(DISTINCT word) = 1 AND count(word) = count(*)
-   AND bool_and((fit OR adds) AND NOT (is_internal OR identifies OR shows_identities))
+   AND bool_and((fit OR adds) AND NOT (is_internal OR identifies))
    AND bool_or(fit) AND NOT bool_and(takes_identities)
 ORDER BY proname COLLATE "C"

@@ -162,7 +162,8 @@ check_yield(const PgFdwRemoteSize *size, PgFdwSampling method, int targrows, boo
 {
 	double		expected = pgfdw_sample_fraction(sample) * size->rows;
 	double		margin = 3 * deviation(size, targrows, sample);
-	double		least = at_most ? 0.5 * targrows : targrows + margin;
+	double		wanted = at_most ? targrows : targrows + margin;
+	double		least = at_most ? 0.5 * targrows : wanted;
 	double		most = at_most ? targrows : targrows + 1.1 * margin;
 
 	check_fraction("the fraction of blocks or rows", sample->tablesample_fraction);
@@ -173,7 +174,7 @@ check_yield(const PgFdwRemoteSize *size, PgFdwSampling method, int targrows, boo
 		return;
 	if (sample->target == 0)
 	{
-		if (method != PGFDW_SAMPLING_OFF && size->rows > (at_most ? targrows : targrows + 3 * sqrt(targrows)))
+		if (method != PGFDW_SAMPLING_OFF && size->rows > wanted)
 			fatal("all of %g rows are asked for, where %d are wanted", size->rows, targrows);
 		return;
 	}
