@@ -228,7 +228,7 @@ def test_processor_time_of_parallel_workers_counts(observe: Observe) -> None:
 
 # md5() does not check for interrupts, but repeat() does.
 UNINTERRUPTIBLE = query("SELECT md5(repeat(repeat('x', 10000), n)) FROM generate_series(6000, 6000) AS n")
-LONG = query("SELECT count(*) FROM (SELECT generate_series(1, 1000000) AS g) AS s")
+LONG = query("SELECT count(*) FROM (SELECT generate_series(1, 5000000) AS g) AS s")
 IN_WORKER = Mode("workers", (("debug_parallel_query", "on"), ("parallel_leader_participation", "off")))
 
 
