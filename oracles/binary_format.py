@@ -19,6 +19,8 @@ from oracles.framework.canaries import canary_case, query
 from oracles.framework.comparison import row_multiset, state_still_equal
 from oracles.framework.difference_text import ended, message_text, row_values, rows_text
 from oracles.framework.metamorphic import verdicts_of_arms
+from oracles.framework.pairwise import REPETITIONS
+from oracles.framework.verdicts import lost_session
 from oracles.model.case import Case, Kind
 from oracles.model.finding import Evidence, Finding
 from oracles.model.mode import BINARY, TEXT
@@ -214,7 +216,11 @@ def _runs(case: Case, arm: str, repetition: int = 0) -> tuple[Run, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """The oracle's judgement of a case. A fault must occur again, while text and the reference's bytes stay."""
+    """The oracle's judgement of a case.
+
+    A fault must occur in each repetition, while text and the reference's bytes stay. They are several, because a plan
+    may choose one of several equal values by chance, such as 1.0 or 1.00.
+    """
 
     case: Case
     arms: Sequence[str]
@@ -227,7 +233,8 @@ class _Judge:
         doubtful = [arm for arm in self.arms if own[arm] or pairs.get(arm)]
         if any(pairs.values()):
             doubtful.insert(0, self.arms[0])
-        if missing := [run for arm in doubtful for run in _runs(self.case, arm, 1) if run not in self.observations]:
+        again = (run for arm in doubtful for number in REPETITIONS for run in _runs(self.case, arm, number))
+        if missing := [run for run in again if run not in self.observations]:
             faults = (fault for each in (own, pairs) for found in each.values() for fault in found)
             return More(tuple(dict.fromkeys(missing)), frozenset(fault.origin for fault in faults))
         of_arms = ((arm, verdict) for arm in self.arms for verdict in self._verdicts(arm, own[arm]))
@@ -241,9 +248,13 @@ class _Judge:
     def _verdicts(self, arm: str, faults: Sequence[_Fault]) -> Iterator[Verdict]:
         judged = self._formats(arm).judged()
         for fault in faults:
-            yield self._verdict((arm, arm), fault, again=fault.is_among(self._formats(arm, 1).faults()))
+            again = all(fault.is_among(self._formats(arm, number).faults()) for number in REPETITIONS)
+            yield self._verdict((arm, arm), fault, again=again)
         reasons = {reason: step for step, reason in reversed(judged.items()) if isinstance(reason, str) and reason}
         yield from (self._doubt(arm, step, reason) for reason, step in reversed(reasons.items()))
+        formats = self._formats(arm)
+        if formats.text.residue is None or formats.binary.residue is None:
+            yield lost_session(formats.text, formats.binary)
         yield Agree(sum(not reason for reason in judged.values()))
 
     def _doubt(self, arm: str, step: int, reason: str) -> Inconclusive:
@@ -254,15 +265,17 @@ class _Judge:
         return Inconclusive(reason, step, (f"text read back: {text}", f"binary form read back: {binary}"))
 
     def _byte_verdict(self, arm: str, fault: _Fault) -> Verdict:
-        reference, suspect = self._formats(self.arms[0]), self._formats(arm, 1)
-        if fault.is_among(self._formats(self.arms[0], 1).byte_faults(reference)):
+        reference = self._formats(self.arms[0])
+        if any(fault.is_among(self._formats(self.arms[0], number).byte_faults(reference)) for number in REPETITIONS):
             reason = f"{fault.origin}: {self.arms[0]} differs from itself"
             return Unstable(reason, fault.step, (fault.expected, fault.actual))
-        return self._verdict((self.arms[0], arm), fault, again=fault.is_among(suspect.byte_faults(reference)))
+        again = all(fault.is_among(self._formats(arm, number).byte_faults(reference)) for number in REPETITIONS)
+        return self._verdict((self.arms[0], arm), fault, again=again)
 
     def _verdict(self, arms: tuple[str, str], fault: _Fault, *, again: bool) -> Finding | Unstable:
         sides = fault.expected, fault.actual
-        steady = self._formats(arms[0], 1).rows_of(fault.step)[0] == self._formats(arms[0]).rows_of(fault.step)[0]
+        rows = [self._formats(arms[0], number).rows_of(fault.step)[0] for number in (0, *REPETITIONS)]
+        steady = all(each == rows[0] for each in rows)
         if not (again and steady):
             return Unstable(f"{fault.origin}: not in each run", fault.step, sides)
         sql = f"SELECT record_send(q) FROM (\n{self.case.all_steps[fault.step].sql}\n) AS q"

@@ -7,6 +7,10 @@ of batches in a hash table: a server that counts the array of buckets may need m
 in each rescan. The oracle `memory` judges the number of batches. But a table that was built once and had far fewer rows
 than expected needed none of its batches, so their cost is compared.
 
+Dead rows cost time and buffers until a scan removes them, which a transaction of any session prevents, even in another
+database: GlobalVisTestShouldUpdate in procarray.c computes no newer horizon meanwhile. Such a transaction may last for
+all rounds of one arm. So where a case may have left dead rows, these costs are in doubt.
+
 The margin of CPU time is a factor of 1.5 and a millisecond, because each change of code moves other code: builds of
 shipped patches differ from master by up to a quarter in statements of some milliseconds, without any fault. The margin
 of memory is a factor of 1.5 and 64 kB, for what a patch adds to each node. A hash join in several batches holds the
@@ -31,7 +35,11 @@ from oracles.explain.nodes import (
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.cost import Cost, ExplainedCostOracle, ExplainedCostPair
 from oracles.memory.batches import ORIGINAL_BATCHES, memory_of_buckets
+from oracles.model.case import Step
+from oracles.model.observation import Observation, Outcome
 from oracles.model.oracle import Canary
+from oracles.sql.building import trees
+from oracles.sql.determinism import is_read_only, leaves_dead_rows
 
 _EXECUTIONS: Final = 5  # of a short query in a round
 _LONG: Final = 100.0  # ms, whose share of noise is small after one execution
@@ -84,6 +92,14 @@ def _form(plan: Node) -> tuple[str, tuple[int, ...]]:
     return plan_shape(plan), tuple(_batches(place.node) for place in places(plan))
 
 
+def _may_leave_dead_rows(step: Step, seen: Observation) -> bool:
+    """Return whether a step may change or delete rows, or roll back: all that does not only add rows or read."""
+    if seen.outcome is not Outcome.OK:
+        return not is_read_only(step.sql)
+    statements = trees(step.sql)
+    return not statements or any(leaves_dead_rows(each.stmt) for each in statements)
+
+
 def _batches(node: Node) -> int:
     """Return the number of batches of a hash table; 0 if it was built once, and its rows were overestimated."""
     if BATCHES not in node:
@@ -110,6 +126,13 @@ class _ExecutionCostPair(ExplainedCostPair):
 
     def form(self, plan: Node) -> Hashable:
         return _form(plan)
+
+    def legal_reason(self, cost: Cost, step: int) -> str:
+        if cost.of is _memory:
+            return ""
+        seen = self.observations[self.first(self.reference)].steps
+        before = zip(self.case.all_steps[:step], seen, strict=False)
+        return "dead rows" if any(_may_leave_dead_rows(each, one) for each, one in before) else ""
 
 
 class ExecutionCost(ExplainedCostOracle):

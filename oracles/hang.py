@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 
 from oracles.explain.nodes import plan_kinds
 from oracles.framework.canaries import canary_case, query
+from oracles.framework.comparison import state_still_equal
 from oracles.framework.pairwise import Pair, Pairwise
 from oracles.framework.verdicts import outcomes_doubt
 from oracles.model.case import Kind
@@ -46,13 +47,16 @@ class _HangPair(Pair):
 
     def _cut_step(self) -> tuple[int | None, int]:
         """Return the step that timed out on the suspect only, if any, and the number of earlier steps that ended."""
-        ours, theirs = (self.observations[Run(arm, self.case.modes)] for arm in (self.reference, self.suspect))
-        for position, (one, other) in enumerate(zip(ours.steps, theirs.steps, strict=True)):
+        ours, theirs = (self.observations[Run(arm, self.case.modes)].steps for arm in (self.reference, self.suspect))
+        ended = 0
+        for position, (step, one, other) in enumerate(zip(self.case.all_steps, ours, theirs, strict=True)):
             if one.outcome in _ENDED and other.outcome is Outcome.TIMEOUT:
-                return position, position
-            if not {one.outcome, other.outcome} <= _ENDED:  # the arms may hold different data from here on
-                return None, position
-        return None, len(ours.steps)
+                return position, ended
+            if {one.outcome, other.outcome} <= _ENDED:
+                ended += 1
+            elif not state_still_equal(step, one, other):
+                break
+        return None, ended
 
     def _longer_runs(self, repetition: int = 0) -> Iterator[Run]:
         arms = (self.reference, self.suspect)

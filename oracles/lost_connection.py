@@ -11,6 +11,7 @@ from typing import ClassVar, Final
 
 from oracles.crash import crash_origin, crash_report
 from oracles.framework.canaries import canary_case, query
+from oracles.framework.comparison import state_still_equal
 from oracles.framework.pairwise import REPETITIONS, Pair, Pairwise
 from oracles.framework.verdicts import outcomes_doubt
 from oracles.model.finding import Finding
@@ -40,14 +41,17 @@ class _SessionPair(Pair):
         return (self._finding(step),)
 
     def _lost_step(self) -> tuple[int | None, int]:
-        """Return the step at which only the suspect lost its session, if any, and the number of steps before."""
+        """Return the step at which only the suspect lost its session, if any, and the number of those that ended."""
         ours, theirs = map(self._seen, self._runs())
-        for position, (one, other) in enumerate(zip(ours.steps, theirs.steps, strict=True)):
+        ended = 0
+        for position, (step, one, other) in enumerate(zip(self.case.all_steps, ours.steps, theirs.steps, strict=True)):
             if one.outcome in _ENDED and other.outcome is Outcome.LOST and not crash_report(theirs):
-                return position, position
-            if not {one.outcome, other.outcome} <= _ENDED:
-                return None, position
-        return None, len(ours.steps)
+                return position, ended
+            if {one.outcome, other.outcome} <= _ENDED:
+                ended += 1
+            elif not state_still_equal(step, one, other):
+                break
+        return None, ended
 
     def _runs(self, repetition: int = 0) -> Iterator[Run]:
         return (Run(arm, self.case.modes, repetition=repetition) for arm in (self.reference, self.suspect))

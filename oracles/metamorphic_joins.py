@@ -22,7 +22,7 @@ from pglast.enums import BoolExprType, JoinType, SetOperation, SubLinkType
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.metamorphic import Metamorphic
-from oracles.framework.relations import ArmRuns, MetamorphicRelation, QueryVariant
+from oracles.framework.relations import ArmRuns, MetamorphicRelation
 from oracles.model.oracle import Canary, Sample
 from oracles.sql.building import (
     all_of,
@@ -288,14 +288,9 @@ class MetamorphicJoins(Metamorphic):
         sides = {position: each for position, each in made.items() if each.whole and position in plain}
         known = {position: sql for position, sql in queries.items() if is_known(sql)}
         joins = {position: sql for position, sql in known.items() if "JOIN" in sql.upper() or made[position]}
-        if parts:
-            yield MetamorphicRelation(
-                "outer join is not its parts", frozenset(parts), QueryVariant(), arm_runs.variant(parts)
-            )
-        if sides:
-            whole = arm_runs.variant({position: each.whole for position, each in sides.items()})
-            halves = arm_runs.variant({position: each.halves for position, each in sides.items()})
-            yield MetamorphicRelation("side of a join is not its halves", frozenset(sides), whole, halves)
+        yield from arm_runs.relation_to_case("outer join is not its parts", parts)
+        halves = {position: (each.whole, each.halves) for position, each in sides.items()}
+        yield from arm_runs.relations(halves, "side of a join is not its halves")
         for feature in self.features:
             usable = joins if feature.joins else known
             if usable and feature.off:

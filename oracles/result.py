@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final
 
 from oracles.explain.nodes import plan_kinds, plan_shape
 from oracles.framework.canaries import canary_case, query
-from oracles.framework.comparison import Aspect, Comparison, Location, compare, stored_count
+from oracles.framework.comparison import OF_LOAD, Aspect, Comparison, Location, compare, stored_count
 from oracles.framework.difference_text import difference_text, outcome_text
 from oracles.framework.pairwise import Pair, Pairwise
 from oracles.framework.shared_runs import OTHER_PLANS
@@ -74,8 +74,17 @@ class _ResultPair(Pair):
             if unstable := self._reference_differs(place, (self._run(self.reference, each) for each in series)):
                 return unstable
             if repeated := self._repetitions(place, series):
+                if self._depends_on_load(place):
+                    return Unstable(f"{place.aspect}: differs in {repeated + 1} of {series.stop} runs, with the load")
                 return self._finding(place, f" (in {repeated + 1} of {series.stop} runs)")
         return Unstable(f"{place.aspect}: differed once and never again")
+
+    def _depends_on_load(self, place: Location) -> bool:
+        """Return whether a step ends in an error that depends on the server's load, such as a lock timeout."""
+        if place.step is None or place.aspect is not Aspect.OUTCOME:
+            return False
+        both = (self._seen(arm).steps[place.step] for arm in (self.reference, self.suspect))
+        return any(seen.sqlstate.startswith(OF_LOAD) for seen in both)
 
     def _with_sides(self, verdict: Unstable | Inconclusive, place: Location) -> Unstable | Inconclusive:
         """Return a doubt with its step, and with both sides: by default what the arms returned in their first runs."""
@@ -91,7 +100,7 @@ class _ResultPair(Pair):
         given = list(runs)
         varying = [run for run in given if self._varies(place, run)]
         plans = [self._against_reference(run).differs_at(place) for run in given if not run.repetition]
-        if not varying and all(plans):  # each plan ends in an error, so no plan confirms the rows
+        if not varying and not any(each is False for each in plans):  # no other plan confirms the rows
             varying = [run for run in given if not run.repetition]
         shown = set().union(*(self._kinds(place, run) for run in varying))
         if not varying or not self._kinds(place, self._run(self.suspect)) <= shown:

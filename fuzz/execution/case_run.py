@@ -34,6 +34,7 @@ from oracles.model.sqlstate import DISK_FULL
 ATTEMPTS: Final = 3
 
 _CREATE = messages.query("CREATE SCHEMA duel")
+_AGAIN = messages.query("RESET ROLE")  # to that of the session's start, after residue.TIDY
 _CLEAR = messages.query("SELECT pgduel_tools.clear()")
 _OUTSIDE_CAUSES: Final = ("57P01", "57P02", "57P03")  # the session was ended or refused for a reason outside of it
 _STARTS: Final = "LOG:  starting PostgreSQL"
@@ -120,8 +121,10 @@ class CaseRun:
                 return
             if number:
                 self._keep_repetition()
+            self._reader.type_names = None
             # Roles exist if an earlier run was cut off.
-            session.send(self._drop_roles + _CREATE, 1 + bool(self._drop_roles))
+            before = [frames for frames in (_AGAIN if number else b"", self._drop_roles, _CREATE) if frames]
+            session.send(b"".join(before), len(before))
             self._before = session.expected  # replies before those of the case
             yield from self._send_steps(session)
             replies = session.take_replies()

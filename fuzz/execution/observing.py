@@ -11,7 +11,7 @@ from fuzz.execution.session import Frames, application_name
 from fuzz.execution.wire import Reply
 from oracles.explain.nodes import EXECUTOR_CPU, planning_time
 from oracles.model.case import Case, Kind, Step
-from oracles.model.observation import Message, Observation, Outcome, ResultColumn, Run
+from oracles.model.observation import UNKNOWN_TYPE, Message, Observation, Outcome, ResultColumn, Run
 from oracles.model.sqlstate import INTERNAL_ERROR, QUERY_CANCELED
 
 # FirstGenbkiObjectId of src/include/access/transam.h. Lower OIDs are fixed in the source, but from here on, PostgreSQL
@@ -24,7 +24,8 @@ class Reader:
 
     OIDs of types that the case creates differ between arms, and so do those of row types of system views if the arms'
     catalogs differ. So observations have the names of such types. `unknown_types` returns the OIDs to look up, and
-    `type_names` takes the names. Row descriptions repeat, so each is decoded once.
+    `type_names` takes the names. Before that, as in a session that was lost, the types are UNKNOWN_TYPE. Row
+    descriptions repeat, so each is decoded once.
 
     In messages, paths of the arm's own directories are replaced according to `directories` (path -> replacement). The
     session's application name, which a case may restore, loses the arm's.
@@ -33,7 +34,7 @@ class Reader:
     def __init__(self, case: Case, run: Run, frames: Sequence[Frames], directories: Mapping[str, str]) -> None:
         self._directories = directories
         self._own_status = f"ParameterStatus: application_name = {application_name(run)}"
-        self.type_names: dict[int, str] = {}
+        self.type_names: dict[int, str] | None = None
         self._steps = tuple(zip(case.all_steps, frames, strict=True))
         self._explains = run.explain or run.plannings > 0
         self._columns: dict[bytes, tuple[ResultColumn, ...]] = {}
@@ -56,7 +57,9 @@ class Reader:
 
     def _named(self, column: ResultColumn) -> ResultColumn:
         oid = int(column.type)
-        return column if oid < _FIRST_ASSIGNED_OID else replace(column, type=self.type_names.get(oid, "dropped"))
+        if oid < _FIRST_ASSIGNED_OID:
+            return column
+        return replace(column, type=UNKNOWN_TYPE if self.type_names is None else self.type_names.get(oid, "dropped"))
 
     def observations(
         self, replies: Sequence[Reply], partial: Reply | None = None, cut: Outcome = Outcome.LOST

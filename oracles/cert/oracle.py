@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Final
 from oracles.cert.restrictions import DISTINCT, Restriction, restrictions
 from oracles.explain.nodes import Node, nodes_of
 from oracles.framework.canaries import query
+from oracles.framework.difference_text import ended
 from oracles.framework.metamorphic import verdicts_of_arms
 from oracles.framework.relations import SIMPLE_PROTOCOL, ArmRuns
 from oracles.model.case import Case, Step
@@ -154,7 +155,17 @@ class _Arm:
         same = {(position, raised(seen)) for position, seen, _ in (self._errors(pairs_at, 1) if doubtful else ())}
         for position, seen, error in self._errors(pairs_at):
             yield self._error_verdict(position, pairs_at[position], seen, error, again=(position, raised(seen)) in same)
+        yield from self._cut(pairs_at)
         yield Agree(len({position for position, *_ in self._estimates(pairs_at)}))
+
+    def _cut(self, pairs_at: Mapping[int, tuple[Restriction, ...]]) -> Iterator[Inconclusive]:
+        """Yield the positions at which queries were not planned, or their guard not executed, to the end."""
+        guard, seen = (self.runs.observations[run] for run in (self._guard(pairs_at), self._run(pairs_at)))
+        for position in pairs_at:
+            for each in (guard.steps[position], seen.steps[position]):
+                if each.outcome not in (Outcome.OK, Outcome.ERROR):
+                    yield Inconclusive("queries are not planned to the end", position, ("a plan", ended(each)))
+                    break
 
     def _broken(
         self, pairs_at: Mapping[int, tuple[Restriction, ...]], repetition: int = 0

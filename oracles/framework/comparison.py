@@ -11,14 +11,14 @@ depend on the plan; the number of rows that it stores does not.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 from oracles.framework.dependence import DifferentData
 from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Mode, Protocol, protocol_of
-from oracles.model.observation import CaseObservation, Observation, Outcome
+from oracles.model.observation import UNKNOWN_TYPE, CaseObservation, Observation, Outcome
 from oracles.model.sqlstate import DISK_FULL, QUERY_CANCELED, SYNTAX_ERROR
 from oracles.sql.building import is_parsed
 
@@ -67,7 +67,8 @@ class Comparison:
     digested: bool = False  # tables and sequences were compared, too
     closed: bool = False  # errors at the end were compared, too
     obstacle: str = ""  # reason why some steps could not be compared
-    obstacle_at: int | None = None  # the first of these steps; None: after the last step
+    # the first of these steps at which the sides differ, or else the first; None: after the last step
+    obstacle_at: int | None = None
 
     def differs_at(self, place: Location) -> bool | None:
         """Return whether these observations differ at a place; None if it was not compared."""
@@ -103,7 +104,7 @@ _COMPARED_ALWAYS: Final[Mapping[Aspect, Callable[[Observation], object]]] = {
     Aspect.TRANSACTION: lambda seen: seen.transaction,
 }
 # SQLSTATEs of errors that depend on the server's load: deadlocks, resources, lock timeouts, interventions.
-_OF_LOAD: Final = ("40", "53", "55P03", "57")
+OF_LOAD: Final = ("40", "53", "55P03", "57")
 _STATELESS: Final = frozenset({Aspect.MESSAGES, Aspect.TEXTS, Aspect.FIELDS})
 _READS: Final = frozenset({Kind.QUERY, Kind.COPY_OUT})
 _BINARY_COPY_HEADER: Final = re.compile(rb"PGCOPY\n\xff\r\n\0.{8}", re.DOTALL)
@@ -147,14 +148,15 @@ def compare(case: Case, modes: Sequence[Mode], left: CaseObservation, right: Cas
     compared: set[int] = set()
     obstacle = ""
     obstacle_at: int | None = None
+    alike = False  # whether the sides of the obstacle are; one whose sides differ says more
     different = DifferentData(case.all_steps)
     for position, step in enumerate(case.all_steps):
         ours, theirs = left.steps[position], right.steps[position]
         reason = _obstacle(ours, theirs) or _lacking(step, ours, theirs)
         depends = bool(different.names) and different.reach(step)
         if reason or depends:
-            if reason and not obstacle:
-                obstacle, obstacle_at = reason, position
+            if reason and (obstacle_at is None or (alike and not _end_alike(ours, theirs))):
+                obstacle, obstacle_at, alike = reason, position, _end_alike(ours, theirs)
             may_diverge = depends or not state_still_equal(step, ours, theirs)
         else:
             compared.add(position)
@@ -199,7 +201,7 @@ def _cut_at_end(left: CaseObservation, right: CaseObservation) -> str:
     errors = _closing_errors(left) | _closing_errors(right)
     if QUERY_CANCELED in errors:
         return "timeout"
-    return "out of resources" if any(sqlstate.startswith(_OF_LOAD) for sqlstate in errors) else ""
+    return "out of resources" if any(sqlstate.startswith(OF_LOAD) for sqlstate in errors) else ""
 
 
 def _obstacle(ours: Observation, theirs: Observation) -> str:
@@ -211,6 +213,10 @@ def _obstacle(ours: Observation, theirs: Observation) -> str:
     if Outcome.TOO_LARGE in outcomes:
         return "the result is too large"
     return "timeout" if Outcome.TIMEOUT in outcomes else ""
+
+
+def _end_alike(ours: Observation, theirs: Observation) -> bool:
+    return (ours.outcome, ours.sqlstate) == (theirs.outcome, theirs.sqlstate)
 
 
 def _lacking(step: Step, ours: Observation, theirs: Observation) -> str:
@@ -241,15 +247,31 @@ def _may_diverge(step: Step, differing: Sequence[Aspect], ours: Observation, the
 def _differing(step: Step, modes: Sequence[Mode], ours: Observation, theirs: Observation) -> Iterator[Aspect]:
     if ours == theirs:
         return
-    if (ours.outcome, ours.sqlstate) != (theirs.outcome, theirs.sqlstate):
+    if not _end_alike(ours, theirs):
         yield Aspect.OUTCOME
         return
     found = [aspect for aspect, value in _COMPARED_ALWAYS.items() if value(ours) != value(theirs)]
+    if Aspect.COLUMNS in found and _same_known_columns(ours, theirs):
+        found.remove(Aspect.COLUMNS)
     if Aspect.ROW_COUNT not in found and not _same_rows(reading(step, modes), ours.rows, theirs.rows):
         found.append(Aspect.ROWS)
     for aspect in Aspect:
         if aspect in found and not any(coarse in found for coarse in COARSER.get(aspect, ())):
             yield aspect
+
+
+def _same_known_columns(ours: Observation, theirs: Observation) -> bool:
+    """Return whether columns differ only in names of user-defined types that one side does not know."""
+    both = [
+        [column for columns in (*seen.earlier_columns, seen.columns) for column in columns] for seen in (ours, theirs)
+    ]
+    if not any(column.type == UNKNOWN_TYPE for columns in both for column in columns):
+        return False
+    own, other = (
+        [column if column.type.isdigit() else replace(column, type=UNKNOWN_TYPE) for column in columns]
+        for columns in both
+    )
+    return own == other and list(map(len, ours.earlier_columns)) == list(map(len, theirs.earlier_columns))
 
 
 def _same_rows(how: Reading, ours: Sequence[bytes], theirs: Sequence[bytes]) -> bool:

@@ -66,6 +66,10 @@ class CostPair(Pair):
     def evidence(self, sql: str) -> Evidence:
         """Return the evidence of a finding about a query."""
 
+    def legal_reason(self, _cost: Cost, _step: int) -> str:
+        """Return a reason for which a cost may be beyond the margin in each round without a fault, or ""."""
+        return ""
+
     def judge(self) -> tuple[Verdict, ...] | More:
         """Return the verdicts on the costs that seem too high, and the number of compared statements."""
         steps, doubt = self.compared()
@@ -83,9 +87,9 @@ class CostPair(Pair):
                 verdicts.append(Inconclusive(f"{cost.name}: only the largest were measured again", others[0], costs))
         return (*verdicts, Agree(len(steps) - len(skipped)))
 
-    def _measured(self, cost: Cost, exceeding: Sequence[int]) -> list[Finding | Unstable] | More:
+    def _measured(self, cost: Cost, exceeding: Sequence[int]) -> list[Finding | Inconclusive | Unstable] | More:
         """Return the verdicts on the first of these steps: up to a finding, which may explain others, or the limit."""
-        verdicts: list[Finding | Unstable] = []
+        verdicts: list[Finding | Inconclusive | Unstable] = []
         for step in exceeding[:MEASURED]:
             judged = self._verdict(cost, step)
             if isinstance(judged, More):
@@ -109,7 +113,7 @@ class CostPair(Pair):
         exceeding = (step for step in steps if cost.exceeds(ours[step], theirs[step]))
         return sorted(exceeding, key=excess, reverse=True)
 
-    def _verdict(self, cost: Cost, step: int) -> Finding | Unstable | More:
+    def _verdict(self, cost: Cost, step: int) -> Finding | Inconclusive | Unstable | More:
         """Return the verdict after several rounds. The first round within the margin ends them."""
         pairs: list[tuple[Node, Node]] = []
         for number in range(1, cost.rounds + 1):
@@ -123,6 +127,8 @@ class CostPair(Pair):
             if ours is None or theirs is None or not cost.exceeds(ours, theirs):
                 return Unstable(f"{cost.name}: not in all rounds", step, self._first_costs(cost, step))
             pairs.append((ours, theirs))
+        if reason := self.legal_reason(cost, step):
+            return Inconclusive(f"{cost.name}: {reason}", step, self._first_costs(cost, step))
         return self._finding(cost, step, pairs)
 
     def _first_costs(self, cost: Cost, step: int) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from oracles.model.case import Case, Kind, Step
-from oracles.model.mode import Mode, Protocol
+from oracles.model.mode import Mode, Protocol, protocol_of
 from oracles.model.observation import CaseObservation, Observation, Outcome, Run
 from oracles.model.oracle import Observations
 from oracles.sql.building import is_parsed
@@ -209,10 +209,19 @@ class ArmRuns:
             yield MetamorphicRelation(name, failing, variant, variant)
 
     def relation_to_case(self, name: str, queries: Mapping[int, str], *modes: Mode) -> Iterator[MetamorphicRelation]:
-        """Yield the relation between these queries and the case's own, if any can be executed."""
+        """Yield the relation between these queries and the case's own, if any can be executed.
+
+        Both sides read all rows. So if the protocol of the case cuts them, its own queries are executed anew.
+        """
         usable = {step: sql for step, sql in queries.items() if self._can_bind(step, sql)}
-        if usable:
-            yield MetamorphicRelation(name, frozenset(usable), QueryVariant(), self.variant(usable, *modes))
+        if not usable:
+            return
+        own = QueryVariant()
+        all_rows: tuple[Mode, ...] = ()
+        if protocol_of(self.case.modes) is Protocol.CLOSED_EARLY:
+            all_rows = (SIMPLE_PROTOCOL,)
+            own = self.variant({step: self.case.all_steps[step].sql for step in usable}, *all_rows)
+        yield MetamorphicRelation(name, frozenset(usable), own, self.variant(usable, *modes, *all_rows))
 
     def _can_bind(self, step: int, sql: str, *, parameters: bool = True) -> bool:
         """Return whether a query uses no parameters of its step, or, if it may have them, all of them.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from oracles.model.mode import Mode
 
@@ -31,12 +31,15 @@ class Message:
     fields: tuple[tuple[str, str], ...] = ()  # names and values of the other fields: objects, positions
 
 
+UNKNOWN_TYPE: Final = ""  # of user-defined types whose names could not be read, because the session was lost
+
+
 @dataclass(frozen=True, slots=True)
 class ResultColumn:
     """A result column, as RowDescription has it.
 
-    `type` is the type's OID, or the name of a user-defined type. The number of the attribute is 0 unless the column is
-    one of a relation.
+    `type` is the type's OID, or the name of a user-defined type, or UNKNOWN_TYPE. The number of the attribute is 0
+    unless the column is one of a relation.
     """
 
     name: str

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pglast import ast
-from pglast.enums import SubLinkType
+from pglast.enums import SubLinkType, TransactionStmtKind
 from pglast.visitors import Skip
 
 from oracles.sql.building import fresh_select, trees
@@ -83,6 +83,14 @@ def is_read_only(sql: str) -> bool:
     return len(statements) == 1 and only_reads(statements[0].stmt)
 
 
+def leaves_dead_rows(statement: Any) -> bool:
+    """Return whether a statement may change or delete rows of tables, or roll back, as far as it shows.
+
+    Functions and rules may do so when they are used.
+    """
+    return not _search(statement, _DeadRows())
+
+
 def calls(expression: Any, names: Collection[str]) -> bool:
     """Return whether the expression itself, not a subquery in it, calls one of these functions."""
     return not _search(expression, _Calls(names))
@@ -135,6 +143,16 @@ class _Changes(Reader):
             raise _Found
 
 
+class _DeadRows(Reader):
+    def visit(self, _ancestors: Any, node: Any) -> None:
+        if isinstance(node, _LEAVING_DEAD_ROWS):
+            raise _Found
+
+    def visit_TransactionStmt(self, _ancestors: Any, node: Any) -> None:
+        if node.kind in _ROLLING_BACK:
+            raise _Found
+
+
 class _Doubts(Reader):
     def visit(self, _ancestors: Any, node: Any) -> None:
         if isinstance(node, _DOUBTFUL):
@@ -177,6 +195,11 @@ class _Doubts(Reader):
 
 
 _CHANGING: Final = (ast.DeleteStmt, ast.InsertStmt, ast.IntoClause, ast.MergeStmt, ast.UpdateStmt)
+_LEAVING_DEAD_ROWS: Final = (
+    *(ast.DeleteStmt, ast.MergeStmt, ast.UpdateStmt, ast.OnConflictClause, ast.RefreshMatViewStmt),
+    *(ast.CallStmt, ast.CreateFunctionStmt, ast.DoStmt, ast.RuleStmt),
+)
+_ROLLING_BACK: Final = (TransactionStmtKind.TRANS_STMT_ROLLBACK, TransactionStmtKind.TRANS_STMT_ROLLBACK_TO)
 _DOUBTFUL: Final = (
     *(*_CHANGING, ast.LockingClause),
     *(ast.JsonArrayAgg, ast.JsonArrayQueryConstructor, ast.JsonObjectAgg, ast.SQLValueFunction),

@@ -95,19 +95,28 @@ class Figure:
 class _Pair(Pair):
     def judge(self) -> tuple[Verdict, ...] | More:
         found = self._seen(self.suspect)
-        if found is None:
-            return (lost_session(self.observations[_run(self.case, self.suspect)]),)
-        compared = _deviations(found, self._seen(self.reference) or {})
+        expected = self._seen(self.reference)
+        if found is None or expected is None:
+            runs = (self.observations[_run(self.case, arm)] for arm in (self.reference, self.suspect))
+            return (lost_session(*runs),)
+        compared = _deviations(found, expected)
         suspected = {figure: deviation for figure, deviation in compared.items() if deviation.probability < LEVEL}
         if suspected and (missing := self.missing(self._confirming_runs())):
             return More(missing, frozenset(_symptom(figure, found) for figure in suspected))
         verdicts = {figure: self._verdict(figure, deviation, found) for figure, deviation in suspected.items()}
+        alone = [self._alone(step, found) for step in sorted(found.keys() ^ expected.keys())]
         unseen = [step for step, each in found.items() if each.remote is not None and each.request is None]
         if unseen:
             sides = "remote SQL that reads the rows", "none in the log of the remote session"
-            return (*verdicts.values(), Inconclusive("remote SQL not seen", min(unseen), sides))
+            return (*verdicts.values(), *alone, Inconclusive("remote SQL not seen", min(unseen), sides))
         clean = found.keys() - {figure.step for figure in verdicts}
-        return (*verdicts.values(), Agree(len(clean))) if clean or not verdicts else tuple(verdicts.values())
+        agreed = (Agree(len(clean)),) if clean or not (verdicts or alone) else ()
+        return (*verdicts.values(), *alone, *agreed)
+
+    def _alone(self, step: int, found: Mapping[int, Analysis]) -> Inconclusive:
+        """Return the doubt about an analysis that only one arm has."""
+        sides = ("no analysis", "an analysis") if step in found else ("an analysis", "no analysis")
+        return Inconclusive("only one arm analyzed the table", step, sides)
 
     def _verdict(
         self, figure: Figure, deviation: Deviation, found: Mapping[int, Analysis]

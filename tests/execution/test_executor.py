@@ -7,6 +7,7 @@ from fuzz.execution import wire
 from fuzz.execution.executor import Executor
 from fuzz.execution.messages import values_of
 from fuzz.execution.modes import MODES
+from fuzz.execution.modes.roles import ORDINARY, ROLE
 from oracles.explain.nodes import (
     CANCEL_DELAY,
     EXECUTOR_CPU,
@@ -21,7 +22,7 @@ from oracles.explain.nodes import (
 )
 from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import HASH_ONLY, Mode, Protocol
-from oracles.model.observation import CaseObservation, Outcome, ResultColumn, Run
+from oracles.model.observation import UNKNOWN_TYPE, CaseObservation, Outcome, ResultColumn, Run
 from tests.execution.conftest import PROTOCOLS, Observe, query
 
 pytestmark = pytest.mark.servers
@@ -295,6 +296,19 @@ def test_types_of_the_case_have_names(observe: Observe) -> None:
     scene = (Step("CREATE TYPE mood AS ENUM ('fine')"), Step("CREATE TABLE moods (m mood, ms mood[])"))
     observed = observe(query("SELECT *, moods FROM moods"), scene=scene)
     assert [column.type for column in observed.steps[0].columns] == ["mood", "_mood", "moods"]
+
+
+def test_types_of_a_lost_session_have_no_names(observe: Observe) -> None:
+    scene = (Step("CREATE TYPE mood AS ENUM ('fine')"), Step("CREATE TABLE moods (m mood, n int)"))
+    observed = observe(query("TABLE moods"), query("SELECT pg_terminate_backend(pg_backend_pid())"), scene=scene)
+    assert [column.type for column in observed.steps[0].columns] == [UNKNOWN_TYPE, "23"]
+    assert observed.steps[1].outcome is Outcome.LOST
+
+
+def test_repetitions_have_the_role_of_the_first(observe: Observe) -> None:
+    observed = observe(query("SELECT current_user"), modes=(ORDINARY,), repeats=3)
+    (rows,) = {steps[-1].rows for steps in (*observed.earlier, observed.steps)}
+    assert ROLE.encode() in rows[0]
 
 
 def test_messages_come_with_their_step_and_sqlstate(observe: Observe) -> None:

@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 
 from oracles.binary_format import READ_BACK, BinaryFormat
+from oracles.framework.pairwise import REPETITIONS
 from oracles.model.case import Kind, Step
 from oracles.model.finding import Finding
 from oracles.model.mode import Protocol, protocol_of
 from oracles.model.observation import CaseObservation, Message, Observation, Outcome, ResultColumn, Run
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
-from tests.oracles.observed import case, error, finding, judged, ok, query, seen
+from tests.oracles.observed import LOST, case, error, finding, judged, ok, query, seen
 
 NUMERIC, REGCLASS, MINE = ResultColumn("a", "1700"), ResultColumn("a", "2205"), ResultColumn("a", "mood")
 ANYARRAY = ResultColumn("a", "2277")  # as in pg_stats; its bytes have the OID of its elements' type
@@ -89,6 +90,18 @@ def test_other_errors_are_inconclusive(binary: Observation, text: Observation, r
 def test_a_fault_must_occur_again() -> None:
     once = verdicts(lambda run: in_binary("x", back=None if run.repetition else ok("3")))
     assert Unstable("binary form of type 1700: not in each run") in once
+
+
+def test_a_fault_must_occur_in_each_repetition() -> None:
+    mostly = verdicts(lambda run: in_binary("x", back=None if run.repetition == REPETITIONS[-1] else ok("3")))
+    assert Unstable("binary form of type 1700: not in each run") in mostly
+
+
+def test_a_session_that_is_lost_in_both_formats_is_inconclusive() -> None:
+    cut = replace(seen(TEXT, LOST), residue=None)
+    steps = (query("SELECT a FROM t"), query("SELECT a FROM t"))
+    found = judged(BinaryFormat(), case(*steps, samples=(READ_BACK,)), lambda _: cut, ("master",))
+    assert Inconclusive("connection lost") in found
 
 
 def test_rows_that_change_with_each_run_are_unstable() -> None:

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from oracles.cert.oracle import ESTIMATED, Cert, is_simple
 from oracles.model.case import Case, Step
 from oracles.model.observation import CaseObservation, Observation, Run
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
-from tests.oracles.observed import case, error, finding, judged, ok, query, seen
+from tests.oracles.observed import LOST, case, error, finding, judged, ok, query, seen, timeout
 
 CASE = case(query("SELECT a.x FROM a WHERE a.x <> 1"), samples=(ESTIMATED,))
 NARROW = "pgduel_narrow0"
@@ -128,6 +130,16 @@ def test_any_other_error_is_inconclusive_with_both_sides() -> None:
     assert doubt == Inconclusive("queries are not planned")
     assert isinstance(doubt, Inconclusive)
     assert (doubt.step, doubt.sides) == (0, ("a plan", "ERROR: 42883: it failed"))
+
+
+@pytest.mark.parametrize("cut", [timeout(), LOST])
+def test_queries_that_are_not_planned_to_the_end_are_inconclusive(cut: Observation) -> None:
+    def respond(run: Run) -> CaseObservation:
+        if run.plannings and run.arm == "patched":
+            return seen(cut)
+        return seen(plan(lambda name, run: 10, run) if run.plannings else ok("1"))
+
+    assert Inconclusive("queries are not planned to the end") in judged(Cert(), CASE, respond)
 
 
 def test_a_type_without_equality_leaves_the_other_restrictions() -> None:

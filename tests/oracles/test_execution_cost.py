@@ -7,10 +7,11 @@ import pytest
 
 from oracles.execution_cost import ExecutionCost
 from oracles.explain.nodes import EXECUTOR_CPU, EXECUTOR_MEMORY, EXPLAINED
+from oracles.model.case import Step
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Observation, Run
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Unstable, Verdict
-from tests.oracles.observed import LOST, case, finding, judged_with_runs, ok, on_second_step, query, seen
+from tests.oracles.observed import LOST, case, error, finding, judged_with_runs, ok, on_second_step, query, seen
 
 CASE = case(query("SELECT 1"), query("SELECT 2"), samples=(EXPLAINED,))
 
@@ -37,6 +38,43 @@ def test_slower_execution_is_found_after_twenty_rounds_of_one_arm_at_a_time() ->
     assert "2.00 times as much" in finding(verdicts).summary
     assert [run.arm for run in rounds(runs)] == ["master", "patched"] * 20
     assert {run.instead for run in rounds(runs)} == {((0, "SELECT"),)}
+
+
+@pytest.mark.parametrize(
+    ("sql", "seen_before"),
+    [
+        ("DELETE FROM t", ok()),
+        ("WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d", ok()),
+        ("INSERT INTO t VALUES (1) ON CONFLICT (n) DO UPDATE SET n = 2", ok()),
+        ("ROLLBACK", ok()),
+        ("INSERT INTO t VALUES (1)", error("23505")),
+        ("a statement that cannot be parsed", ok()),
+    ],
+)
+def test_time_and_buffers_after_dead_rows_are_inconclusive(sql: str, seen_before: Observation) -> None:
+    """A transaction of any other session may keep them on one arm during all rounds."""
+    tested = replace(CASE, scene=(Step(sql),))
+
+    def verdicts(master: Observation, patched: Observation) -> tuple[Verdict, ...]:
+        def respond(run: Run) -> CaseObservation:
+            later = by_arm(master, patched)(run)
+            return replace(later, steps=(seen_before, *later.steps))
+
+        return judged_with_runs(ExecutionCost(), tested, respond)[0]
+
+    assert verdicts(executed(10.0), executed(20.0))[0] == Inconclusive("CPU time of execution: dead rows")
+    assert verdicts(executed(1.0, 100), executed(1.0, 500))[0] == Inconclusive("buffers read: dead rows")
+    assert finding(verdicts(executed(1.0, kilobytes=200), executed(1.0, kilobytes=900)))
+
+
+def test_time_after_added_rows_is_compared() -> None:
+    tested = replace(CASE, scene=(Step("INSERT INTO t SELECT 1"), Step("VACUUM t"), Step("COPY t FROM STDIN")))
+
+    def respond(run: Run) -> CaseObservation:
+        later = by_arm(executed(10.0), executed(20.0))(run)
+        return replace(later, steps=(ok(), ok(), ok(), *later.steps))
+
+    assert finding(judged_with_runs(ExecutionCost(), tested, respond)[0])
 
 
 def test_long_queries_are_executed_once_in_each_round() -> None:

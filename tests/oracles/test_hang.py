@@ -7,6 +7,7 @@ import pytest
 
 from fuzz.execution.judging import judge_case
 from oracles.hang import TIMEOUT_FACTOR, Hang
+from oracles.model.case import Step
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Observation, Run
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable
@@ -66,10 +67,23 @@ def test_a_hang_of_the_reference_too_is_no_finding() -> None:
     assert isinstance(last, Inconclusive)
 
 
+def test_a_hang_after_a_timeout_of_both_arms_is_found() -> None:
+    def after_timeout(observed: CaseObservation) -> CaseObservation:
+        return replace(observed, steps=(timeout(), *observed.steps[1:]))
+
+    sound, cut, hung = map(after_timeout, (SOUND, CUT, HUNG))
+
+    def respond(run: Run) -> CaseObservation:
+        return sound if run.arm == "master" else hung if run.timeout_factor else cut
+
+    assert finding(judged(Hang(), CASE, respond)).step == 1
+
+
 @pytest.mark.parametrize("broken", [timeout(), LOST])
-def test_after_a_step_that_did_not_end_the_arms_are_not_compared(broken: Observation) -> None:
+def test_after_a_command_that_did_not_end_the_arms_are_not_compared(broken: Observation) -> None:
     ours, theirs = seen(broken, ok("2"), ok("3")), seen(broken, timeout(), ok("3"))
-    assert judged(Hang(), CASE, lambda run: ours if run.arm == "master" else theirs) == (NotApplicable(),)
+    changing = case(Step("UPDATE t SET n = 1"), query(), query())
+    assert judged(Hang(), changing, lambda run: ours if run.arm == "master" else theirs) == (NotApplicable(),)
 
 
 def test_an_error_on_the_reference_is_an_end_too() -> None:

@@ -199,7 +199,7 @@ def test_sums_of_floating_point_numbers_are_not_judged() -> None:
         assert duel(oracle, case_for(oracle), answer) == (NotApplicable(),)
 
 
-@pytest.mark.parametrize("oracle", [Tlp(), Norec(), Dqp()], ids=lambda oracle: oracle.name)
+@each_oracle
 def test_both_sides_read_all_rows_although_the_protocol_cuts_rows(oracle: Metamorphic) -> None:
     tested = case_for(oracle, CLOSED_EARLY)
     assert finding(duel(oracle, tested, wrong_on("patched", oracle, ok("1", "3")))[:1])

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from oracles.lost_connection import LostConnection
+from oracles.model.case import Step
 from oracles.model.observation import CaseObservation, Message, Observation, Outcome, Run
 from oracles.model.oracle import Agree, Inconclusive, NotApplicable, Verdict
 from tests.oracles.observed import LOST, SKIPPED, case, finding, judged, ok, query, seen, timeout, variant
@@ -61,6 +62,12 @@ def test_crashes_are_left_to_another_oracle() -> None:
     assert duel(crashed) == (Agree(1),)
 
 
-def test_after_a_timeout_the_arms_are_not_compared() -> None:
+def test_after_a_command_that_timed_out_the_arms_are_not_compared() -> None:
     ours, theirs = seen(timeout(), ok("2"), ok("3")), replace(seen(timeout(), FATAL, SKIPPED), residue=None)
-    assert judged(LostConnection(), CASE, lambda run: ours if run.arm == "master" else theirs) == (NotApplicable(),)
+
+    def respond(run: Run) -> CaseObservation:
+        return ours if run.arm == "master" else theirs
+
+    changing = case(Step("UPDATE t SET n = 1"), query(), query())
+    assert judged(LostConnection(), changing, respond) == (NotApplicable(),)
+    assert finding(judged(LostConnection(), CASE, respond)).step == 1  # a query changes nothing

@@ -9,7 +9,7 @@ from fuzz.execution.modes import MODES
 from oracles.framework.shared_runs import OTHER_PLANS
 from oracles.model.case import Kind, Step
 from oracles.model.finding import Finding
-from oracles.model.observation import CaseObservation, Message, Observation, Outcome, ResultColumn, Run
+from oracles.model.observation import UNKNOWN_TYPE, CaseObservation, Message, Observation, Outcome, ResultColumn, Run
 from oracles.model.oracle import Agree, Inconclusive, Unstable, Verdict
 from oracles.result import Result
 from tests.oracles.observed import (
@@ -35,6 +35,10 @@ WITH_NOTICE = replace(ok("1", messages=[NOTICE]), columns=(TEXT,))
 COPY_OUT = "CopyOutResponse: format 0, of columns 0"
 CLOSED_EARLY = (MODES["closed_early"],)
 AGREE = (Agree(1),)
+
+
+def by_arm(master: Observation, patched: Observation) -> Callable[[Run], CaseObservation]:
+    return lambda run: seen(patched if run.arm == "patched" else master)
 
 
 def duel(
@@ -195,8 +199,26 @@ def test_rows_that_change_with_each_run_are_unstable() -> None:
     assert verdict == Unstable("rows: master differs from itself, repeated")
 
 
+def test_types_of_a_lost_session_may_be_unknown() -> None:
+    named, other = (replace(ok("1"), columns=(ResultColumn("a", name),)) for name in ("pair", "1043"))
+    unknown = replace(ok("1"), columns=(ResultColumn("a", UNKNOWN_TYPE),))
+    assert judged(Result(), case(query()), by_arm(unknown, named)) == AGREE
+    assert finding(judged(Result(), case(query()), by_arm(unknown, other))).origin.startswith("columns")
+
+
 def test_a_plan_that_times_out_is_ignored() -> None:
     assert finding(duel(query(), ok("1"), ok("2"), "looped", otherwise=timeout()))
+
+
+@pytest.mark.parametrize("cut", [None, "looped"])
+def test_rows_that_no_other_plan_confirms_are_unstable(cut: str | None) -> None:
+    def respond(run: Run) -> CaseObservation:
+        if run.arm == "master" and any(mode in OTHER_PLANS for mode in run.modes):
+            return seen(timeout() if run.modes[-1].name == cut else error("22012"))
+        return seen(ok("2" if run.arm == "patched" else "1"))
+
+    (verdict,) = judged(Result(), case(query()), respond)
+    assert isinstance(verdict, Unstable)
 
 
 def test_no_finding_without_a_repetition() -> None:
@@ -217,6 +239,15 @@ def test_a_race_in_the_suspect_is_a_finding() -> None:
     assert found.summary.endswith("(in 3 of 7 runs)")
     rare = finding(judged(Result(), case(query()), deviating("", "again 30")))
     assert rare.summary.endswith("(in 2 of 31 runs)")
+
+
+@pytest.mark.parametrize(("sqlstate", "kind"), [("55P03", Unstable), ("22012", Finding)])
+def test_a_rare_error_that_depends_on_the_load_is_unstable(sqlstate: str, kind: type[Verdict]) -> None:
+    def respond(run: Run) -> CaseObservation:
+        fails = run.arm == "patched" and variant(run) in ("", "again 3")
+        return seen(error(sqlstate) if fails else ok("1"))
+
+    assert isinstance(judged(Result(), case(query()), respond)[0], kind)
 
 
 @pytest.mark.parametrize("varying", ["again 4", "again 30"])

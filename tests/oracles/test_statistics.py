@@ -280,14 +280,19 @@ def test_a_missing_log_is_inconclusive() -> None:
 def test_a_lost_connection_is_inconclusive() -> None:
     lost = CaseObservation("", (ok(), LOST, LOST))
     assert verdicts(lost) == (Inconclusive("connection lost"),)
+    assert verdicts(analyzed(), lost) == (Inconclusive("connection lost"),)
 
 
-def test_a_failed_analysis_is_not_judged() -> None:
-    sound = analyzed()
-    failed = replace(sound, steps=(ok(), error("42501"), error("42501")))
-    assert verdicts(failed) == (NotApplicable(),)
-    skipped = replace(sound, steps=(ok(), replace(ok(), messages=()), Observation(ok().outcome)))
-    assert verdicts(skipped) == (NotApplicable(),)
+FAILED = replace(analyzed(), steps=(ok(), error("42501"), error("42501")))
+SKIPPED = replace(analyzed(), steps=(ok(), replace(ok(), messages=()), Observation(ok().outcome)))
+
+
+@pytest.mark.parametrize("seen", [FAILED, SKIPPED])
+def test_an_analysis_that_only_one_arm_has_is_inconclusive(seen: CaseObservation) -> None:
+    doubt = Inconclusive("only one arm analyzed the table")
+    assert verdicts(seen, analyzed()) == (doubt,)
+    assert doubt in verdicts(analyzed(), seen)
+    assert verdicts(seen, seen) == (NotApplicable(),)
 
 
 def test_only_cases_with_foreign_tables_are_judged() -> None:
