@@ -1,6 +1,7 @@
 """History of the bugs of a continuous campaign: their status after the last run, and on each revision.
 
-Evidence of a run is a case that showed the bug, or a replay. A bug is replayed when its last evidence has other builds.
+Evidence of a run is a case that showed the bug, or a replay. Findings of a bug are replayed when its last evidence has
+other builds. It is fixed when none of the replays on the same builds shows it, and none is missing.
 """
 
 from collections import Counter, defaultdict
@@ -23,7 +24,7 @@ class BugStatus(StrEnum):
 
     NEW = "new"  # first evidence
     STILL_THERE = "still there"
-    FIXED = "fixed"  # replays do not show it
+    FIXED = "fixed"  # replays of all its findings do not show it
     BACK_AGAIN = "back again"  # first evidence after it was fixed
     NOT_SEEN = "not seen again"  # no evidence
 
@@ -105,16 +106,8 @@ class BugHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """A run, and the fingerprints of its findings."""
-
-    run: CampaignRun
-    fingerprints: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
 class _Evidence:
-    """Runs on the same builds, and whether they show a bug: None if they have no evidence."""
+    """Runs on the same builds, and whether they show a bug: None if their evidence, if any, does not suffice."""
 
     runs: tuple[CampaignRun, ...]
     shown: bool | None
@@ -128,55 +121,74 @@ class _Evidence:
 
 def history(runs: Sequence[CampaignRun]) -> tuple[BugHistory, ...]:
     """Return the bugs of all runs, the newest first."""
-    seen = _seen(runs)
-    return tuple(_history(key, found, seen) for key, found in reversed(_bugs(runs).items()))
+    return tuple(_history(key, found, runs) for key, found in reversed(_bugs(runs).items()))
 
 
 def to_replay(
     runs: Sequence[CampaignRun], builds: Mapping[str, str], expected: Sequence[KnownFault]
 ) -> tuple[KnownFinding, ...]:
-    """Return the findings to try on these builds: those of bugs whose last evidence has other builds.
+    """Return the findings to try on these builds: of bugs without evidence that has these builds, or with a part of it.
 
     Those of expected faults are left out if they are not reduced.
     """
-    seen, known = _seen(runs), []
+    known = []
     for occurrences in _bugs(runs).values():
-        merged = _merged(occurrences)
-        if _evidence_by_run(seen, _names(found for _, found in merged))[-1].builds != builds:
-            known += [
-                KnownFinding(found, run.builds)
-                for run, found in merged
-                if can_replay(found, tuple(builds)) and (found.reduced or fault_of(found, expected) is None)
-            ]
+        done = _done_on(builds, runs, occurrences)
+        known += [
+            KnownFinding(found, run.builds)
+            for run, found in _merged(occurrences)
+            if found.finding.fingerprint not in done
+            and can_replay(found, tuple(builds))
+            and (found.reduced or fault_of(found, expected) is None)
+        ]
     return tuple(known)
 
 
-def _seen(runs: Sequence[CampaignRun]) -> list[_Seen]:
-    return [_Seen(run, _names(run.findings)) for run in runs]
+def _done_on(builds: Mapping[str, str], runs: Sequence[CampaignRun], occurrences: _Occurrences) -> frozenset[str]:
+    """Return the findings of a bug that need no replay on these builds: all if they show it, else those replayed.
+
+    Evidence that is older than the last one with other builds does not count.
+    """
+    names, in_cases, done = _names(occurrences), _shown_in(occurrences), frozenset[str]()
+    for run in reversed(runs):
+        replayed = _replays_in(run, names)
+        shown = run.number in in_cases or any(replay.shown for replay in replayed)
+        if (shown or replayed) and run.builds != builds:
+            break
+        if shown:
+            return names
+        done |= {replay.fingerprint for replay in replayed}
+    return done
 
 
 def _bugs(runs: Sequence[CampaignRun]) -> dict[str, _Occurrences]:
-    """Return key -> occurrences of each bug, in the order of their discovery."""
+    """Return key -> occurrences of each bug, in the order of their discovery.
+
+    Findings of several bugs may have one fingerprint. One that is not confirmed counts as an occurrence of the bug of
+    the last one that was, or else of the next.
+    """
     occurrences = [(run, found) for run in runs for found in run.findings]
-    reduced = {found.finding.fingerprint: found for _, found in reversed(occurrences) if found.reduced}
+    confirmed = {found.finding.fingerprint: found for _, found in reversed(occurrences) if found.confirmed}
     bugs: dict[str, list[tuple[CampaignRun, StoredFinding]]] = defaultdict(list)
     for run, found in occurrences:
-        bugs[bug_key(reduced.get(found.finding.fingerprint, found))].append((run, found))
+        fingerprint = found.finding.fingerprint
+        if found.confirmed:
+            confirmed[fingerprint] = found
+        bugs[bug_key(confirmed.get(fingerprint, found))].append((run, found))
     return dict(bugs)
 
 
-def _history(key: str, occurrences: _Occurrences, seen: Sequence[_Seen]) -> BugHistory:
+def _history(key: str, occurrences: _Occurrences, runs: Sequence[CampaignRun]) -> BugHistory:
     merged = _merged(occurrences)
     findings = tuple(found for _, found in merged)
-    names = _names(findings)
-    found = _evidence_by_run(seen, names)
+    evidence = list(_evidence(occurrences, runs))
     return BugHistory(
         key=key,
         first=occurrences[0][0].number,
-        last=next(each.runs[0].number for each in reversed(found) if each.shown),
+        last=next(each.runs[0].number for each in reversed(evidence) if each.shown),
         cases=sum(each.count for each in findings),
-        status=list(_statuses(_evidence([each], names) for each in seen))[-1][1],
-        of_base=_is_of_base(findings[0], found),
+        status=list(_statuses(evidence))[-1][1],
+        of_base=_is_of_base(findings[0], [each for each in evidence if each.shown is not None]),
         run=merged[0][0].number,
         finding=findings[0],
         findings=findings,
@@ -184,7 +196,7 @@ def _history(key: str, occurrences: _Occurrences, seen: Sequence[_Seen]) -> BugH
             OnRevision(
                 each.runs[-1].revision, each.runs[0].number, each.runs[-1].number, status, of_base=bool(each.of_base)
             )
-            for each, status in _statuses(_evidence(alike, names) for alike in _on_same_builds(seen))
+            for each, status in _statuses(map(_joined, _on_same_builds(evidence)))
         ),
     )
 
@@ -199,37 +211,67 @@ def _is_of_base(found: StoredFinding, evidence: Sequence[_Evidence]) -> bool:
 
 
 def _merged(occurrences: _Occurrences) -> _Occurrences:
-    """Return one finding of each fingerprint with its run and the cases of all runs: reduced and earlier ones first."""
+    """Return one finding of each fingerprint with its run and the cases of all runs.
+
+    Confirmed and then reduced ones come first, and earlier ones among them.
+    """
     first: dict[str, tuple[CampaignRun, StoredFinding]] = {}
     cases = Counter[str]()
-    for run, found in sorted(occurrences, key=lambda each: not each[1].reduced):
+    for run, found in sorted(occurrences, key=lambda each: (not each[1].confirmed, not each[1].reduced)):
         first.setdefault(found.finding.fingerprint, (run, found))
         cases[found.finding.fingerprint] += found.count
     return tuple((run, replace(found, count=cases[name])) for name, (run, found) in first.items())
 
 
-def _names(findings: Iterable[StoredFinding]) -> frozenset[str]:
-    return frozenset(found.finding.fingerprint for found in findings)
+def _names(occurrences: _Occurrences) -> frozenset[str]:
+    return frozenset(found.finding.fingerprint for _, found in occurrences)
 
 
-def _on_same_builds(seen: Sequence[_Seen]) -> Iterator[list[_Seen]]:
-    return (list(alike) for _, alike in groupby(seen, key=lambda each: dict(each.run.builds)))
+def _shown_in(occurrences: _Occurrences) -> Mapping[str, frozenset[str]]:
+    """Return number of a run -> fingerprints of the findings of its cases."""
+    return {number: _names(list(alike)) for number, alike in groupby(occurrences, key=lambda each: each[0].number)}
 
 
-def _evidence(seen: Sequence[_Seen], names: frozenset[str]) -> _Evidence:
-    """Return the evidence of runs on the same builds. Cases that show the bug outweigh replays that do not."""
-    replayed = [replay for each in seen for replay in each.run.replays if replay.fingerprint in names]
-    shown = any(each.fingerprints & names for each in seen) or any(replay.shown for replay in replayed)
+def _replays_in(run: CampaignRun, names: frozenset[str]) -> list[ReplayResult]:
+    return [replay for replay in run.replays if replay.fingerprint in names]
+
+
+def _evidence(occurrences: _Occurrences, runs: Sequence[CampaignRun]) -> Iterator[_Evidence]:
+    """Yield the evidence of each run. Cases outweigh replays that do not show the bug.
+
+    It is not there if its earlier findings were replayed on the builds of the run, by this run or those just before.
+    """
+    names, in_cases = _names(occurrences), _shown_in(occurrences)
+    merged = {found.finding.fingerprint: found for _, found in _merged(occurrences)}
+    earlier, tried = set[str](), set[str]()
+    builds: Mapping[str, str] = {}
+    for run in runs:
+        replayed = _replays_in(run, names) if earlier else []  # earlier ones are of another bug
+        shown = run.number in in_cases or any(replay.shown for replay in replayed)
+        if shown or run.builds != builds:
+            tried.clear()
+        builds = run.builds
+        tried |= {replay.fingerprint for replay in replayed}
+        missing = (merged[each] for each in earlier - tried)
+        all_tried = bool(replayed) and not any(can_replay(found, tuple(builds)) for found in missing)
+        of_base = any(replay.of_base for replay in replayed) if replayed else None
+        yield _Evidence((run,), shown if shown or all_tried else None, of_base)
+        earlier |= in_cases.get(run.number, frozenset())
+
+
+def _on_same_builds(evidence: Iterable[_Evidence]) -> Iterator[list[_Evidence]]:
+    return (list(alike) for _, alike in groupby(evidence, key=lambda each: dict(each.builds)))
+
+
+def _joined(alike: Sequence[_Evidence]) -> _Evidence:
+    """Return the evidence of runs on the same builds together."""
+    shown = [each.shown for each in alike if each.shown is not None]
+    of_base = [each.of_base for each in alike if each.of_base is not None]
     return _Evidence(
-        tuple(each.run for each in seen),
-        shown if shown or replayed else None,
-        any(replay.of_base for replay in replayed) if replayed else None,
+        tuple(run for each in alike for run in each.runs),
+        any(shown) if shown else None,
+        any(of_base) if of_base else None,
     )
-
-
-def _evidence_by_run(seen: Sequence[_Seen], names: frozenset[str]) -> list[_Evidence]:
-    """Return the evidence of each run that has some."""
-    return [each for one in seen if (each := _evidence([one], names)).shown is not None]
 
 
 def _statuses(found: Iterable[_Evidence]) -> Iterator[tuple[_Evidence, BugStatus]]:

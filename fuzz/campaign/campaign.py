@@ -96,7 +96,10 @@ class Campaign:
         self._read_findings()
         waiting = [each.finding.fingerprint for each in untriaged(self._new_findings)]
         self._to_reduce = deque(waiting[: limits.reductions])
-        self._reducing = len(self._new_findings) - len(waiting) + len(self._to_reduce)
+        self._postponed = deque(waiting[limits.reductions :])  # until others turn out to be known faults
+        self._reducing = len(self._new_findings) - len(self._postponed)
+        self._lasts_longer = limits.reducing is not None and limits.reached(self._counted, 0) is None
+        self._limit_at: float | None = None  # time when a limit was reached, or all cases were done
         self._ended: Clocks | None = None
         self._last: Clocks | None = None
         self._began = self._read_clocks()
@@ -117,11 +120,11 @@ class Campaign:
         self._sampled = -1
         self._record()
         self._ended = self._read_clocks()
+        self._limit_at = self._limit_at or time.monotonic()
         if self._to_reduce:
             self._environment.say(f"reducing {len(self._to_reduce)} findings")
-        began, most = time.monotonic(), self._limits.reducing
         while (self._to_reduce or self._pool.jobs) and not interrupt:
-            if most is not None and time.monotonic() - began > most:
+            if (most := self._limits.reducing) is not None and not self._may_reduce():
                 self._environment.say(f"reductions are cut off after {most / 60:g} minutes")
                 break
             self._fill_reductions(at_once=self._limits.reductions)
@@ -136,7 +139,24 @@ class Campaign:
         self._revive()
         counters = self._counters()
         self._environment.show(counters, self._findings)
-        return INTERRUPTED if interrupt else self._limits.reached(counters, len(self._new_findings))
+        return INTERRUPTED if interrupt else self._reached(counters)
+
+    def _reached(self, counters: Counters) -> str | None:
+        """Return the reason why no more cases are executed, or None.
+
+        Where another run follows, the workers that reduce nothing execute cases until the last reductions end.
+        """
+        why = self._limits.reached(counters, len(self._new_findings))
+        if why is None or not self._lasts_longer:
+            return why
+        self._limit_at = self._limit_at or time.monotonic()
+        reducing = self._to_reduce or any(isinstance(job, Reduction) for job in self._pool.jobs)
+        return None if reducing and self._may_reduce() else why
+
+    def _may_reduce(self) -> bool:
+        """Return whether the reductions after the limit of the cases have any time left."""
+        most, began = self._limits.reducing, self._limit_at
+        return most is None or began is None or time.monotonic() - began <= most
 
     def _is_record_due(self) -> bool:
         """Return whether it is time for a record: at once in an outage, and after a while also without new ranges.
@@ -152,10 +172,12 @@ class Campaign:
         self._new_findings = [each for each in self._findings if not self._is_known(each)]
 
     def _fill(self) -> None:
-        self._fill_reductions(at_once=1)  # the other workers continue fuzzing
+        # the other workers continue fuzzing, but shall not begin a run's last reductions one by one
+        self._fill_reductions(at_once=1 if self._limit_at is None else self._limits.reductions)
         self._fill_retry()
         while self._pool.idle and (job := self._schedule.next()) is not None:
             self._pool.submit(job)
+        self._fill_reductions(at_once=self._limits.reductions)  # if there are no cases left
 
     def _fill_retry(self) -> None:
         """Submit a retry of the oldest doubt that was not tried again, if it is time and no other is under way."""
@@ -190,7 +212,10 @@ class Campaign:
         self._read_findings()
         if any(each.finding.fingerprint == job.fingerprint and self._is_known(each) for each in self._findings):
             self._environment.say(KNOWN)
-            self._reducing -= 1
+            if self._postponed:
+                self._to_reduce.append(self._postponed.popleft())
+            else:
+                self._reducing -= 1
 
     def _is_known(self, found: StoredFinding) -> bool:
         return fault_of(found, self._known) is not None
@@ -275,6 +300,7 @@ class Campaign:
                     self._reducing += 1
                     self._to_reduce.append(each.finding.fingerprint)
                 else:
+                    self._postponed.append(each.finding.fingerprint)
                     most = self._limits.reductions
                     self._environment.say(f"  not reduced now: a run reduces at most {most} findings")
 

@@ -30,7 +30,7 @@ from fuzz.campaign.store import (
 from fuzz.engines import isolation
 from fuzz.engines.guided.inputs import Corpus, stored_input
 from fuzz.engines.libfuzzer.run import INPUT_NAME
-from fuzz.errors import CaseError, PgduelError
+from fuzz.errors import CaseError, PgduelError, TransientError
 from fuzz.output import note
 from fuzz.triage.findings import StoredFinding
 
@@ -109,17 +109,19 @@ def opened_new(say: Say) -> Iterator[Store]:
 
 
 @contextmanager
-def unless_unreadable(say: Say = lambda _: None) -> Iterator[None]:
+def unless_unreadable(say: Say | None = None) -> Iterator[None]:
     """Leave the context if a store cannot be read, and pass the reason to `say`.
 
-    Raises StoreUnreachable, because others cannot be read then.
+    Raises StoreUnreachable, because others cannot be read then. Without `say`, raises any TransientError: what is
+    decided without the store would differ later.
     """
     try:
         yield
-    except StoreUnreachable:
-        raise
     except PgduelError as error:
-        say(str(error))
+        if isinstance(error, StoreUnreachable) or (say is None and isinstance(error, TransientError)):
+            raise
+        if say is not None:
+            say(str(error))
 
 
 def last_seed(arms: Mapping[str, Any]) -> int:

@@ -17,10 +17,10 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from fuzz import documents, workdir
-from fuzz.campaign.bug_history import CampaignRun, history
+from fuzz.campaign.bug_history import BugStatus, CampaignRun, history
 from fuzz.campaign.catalog import all_campaigns, opened, unless_unreadable
 from fuzz.campaign.counters import Counters, sample_of
-from fuzz.campaign.database import home
+from fuzz.campaign.database import Say, home
 from fuzz.campaign.direction.discoveries import Discoveries
 from fuzz.campaign.edges import edges_of_one_case
 from fuzz.campaign.known import KnownFault, fault_of
@@ -65,9 +65,12 @@ def kept_plan(name: str) -> Plan:
         raise CaseError(f"no campaign is called {name}; `{workdir.COMMAND} campaign start` has: {known}") from error
 
 
-def runs_of(name: str) -> tuple[CampaignRun, ...]:
-    """Return the runs of a campaign, the oldest first. Stores that cannot be read have none."""
-    return tuple(run for directory in all_campaigns() for run in _runs_in(directory, name))
+def runs_of(name: str, say: Say | None = None) -> tuple[CampaignRun, ...]:
+    """Return the runs of a campaign, the oldest first. Stores that cannot be read have none; `say` gets the reason.
+
+    Without `say`, raises TransientError: a store may be readable later, and a new run would repeat what it has.
+    """
+    return tuple(run for directory in all_campaigns() for run in _runs_in(directory, name, say))
 
 
 def directory_of(run: CampaignRun) -> Path:
@@ -75,8 +78,8 @@ def directory_of(run: CampaignRun) -> Path:
     return home() / run.number
 
 
-def _runs_in(directory: Path, name: str) -> Iterator[CampaignRun]:
-    with unless_unreadable(), opened(directory) as store:
+def _runs_in(directory: Path, name: str, say: Say | None) -> Iterator[CampaignRun]:
+    with unless_unreadable(say), opened(directory) as store:
         if store.begun and (plan := store.plan).name == name:
             arms, last = store.arms, store.last_sample() or sample_of(Counters(), 0, 0.0)
             yield CampaignRun(
@@ -97,7 +100,7 @@ def _runs_in(directory: Path, name: str) -> Iterator[CampaignRun]:
 def discoveries_of(runs: Sequence[CampaignRun]) -> Discoveries:
     """Return the discoveries of runs: those of the last one, and those that its plan has of the runs before it.
 
-    A run whose store cannot be read has none. Raises StoreUnreachable.
+    A run whose store cannot be read has none. Raises TransientError.
     """
     if not runs:
         return Discoveries()
@@ -112,15 +115,24 @@ def discoveries_of(runs: Sequence[CampaignRun]) -> Discoveries:
 
 
 def next_plan(plan: Plan, runs: Sequence[CampaignRun], arms: ArmOptions, minutes: float) -> Plan:
-    """Return the plan of the run after these: the next seed, and known faults for the bugs that they reduced."""
+    """Return the plan of the run after these: the next seed, and known faults for the bugs that they reduced.
+
+    A bug that was fixed is reduced and blamed again, because another one may have its fingerprint.
+    """
+    there = {
+        found.finding.fingerprint
+        for bug in history(runs)
+        if bug.status is not BugStatus.FIXED
+        for found in bug.findings
+    }
     faults = {
         found.finding.fingerprint: KnownFault(found.finding.fingerprint, link=f"campaign {run.number}")
         for run in reversed(runs)
         for found in run.findings
-        if found.reduced and fault_of(found, plan.known) is None
+        if found.confirmed and found.triaged and fault_of(found, plan.known) is None
     }
     seed = max([plan.seed, *(run.plan.seed + 1 for run in runs)])
-    known = (*plan.known, *(faults[fingerprint] for fingerprint in sorted(faults)))
+    known = (*plan.known, *(faults[fingerprint] for fingerprint in sorted(faults.keys() & there)))
     return replace(plan, seed=seed, minutes=minutes, known=known, arms=arms)
 
 

@@ -17,6 +17,7 @@ from fuzz.campaign.catalog import all_campaigns, opened, unless_unreadable
 from fuzz.campaign.continuous import directory_of, file_of
 from fuzz.campaign.sqlite import FILE
 from fuzz.campaign.usage import size_of
+from fuzz.errors import TransientError
 from fuzz.servers.build import delete_build
 from fuzz.triage.blame import Blame
 from fuzz.triage.triage import DIRECTORY as REPRODUCERS
@@ -63,7 +64,10 @@ def make_room(name: str, runs: Sequence[CampaignRun], gigabytes: float, used: It
 
     Builds with the keys `used` stay. Raises StorageError.
     """
-    if deleted := _delete_builds(name, {*used, *_needed(runs), *_of_others(name)}):
+    deleted: Sequence[str] = ()
+    with suppress(TransientError):  # of another campaign's store, whose builds are not known now
+        deleted = _delete_builds(name, {*used, *_needed(runs), *_of_others(name)})
+    if deleted:
         yield f"builds of older revisions that no bug needs are deleted: {', '.join(deleted)}"
     limit = round(gigabytes * GB)
     total = size_of_campaign(name, runs)
@@ -102,7 +106,7 @@ def _around(blame: Blame, runs: Sequence[CampaignRun]) -> Iterator[str]:
 
 
 def _of_others(name: str) -> Iterator[str]:
-    """Yield the builds of all other campaigns. Stores that cannot be read have none."""
+    """Yield the builds of all other campaigns. Stores that cannot be read have none. Raises TransientError."""
     for directory in all_campaigns():
         with unless_unreadable(), opened(directory) as store:
             if store.begun and store.plan.name != name:

@@ -37,12 +37,10 @@ _PREFIX: Final = "campaign_"
 _LOCK_TIMEOUT: Final = 2000  # ms, in which another process may end
 _TURN: Final = "next campaign"  # in place of a campaign's name, of which none has a space
 _TURN_TIMEOUT: Final = 60_000  # ms, in which the processes before this one may end their transactions
-_DEFAULTS: Final = {  # of libpq's parameters; a server whose machine is gone is noticed after a minute
+_KEEPALIVES: Final = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
+_DEFAULTS: Final = _KEEPALIVES | {  # of libpq's parameters; a server whose machine is gone is noticed after a minute
     "client_encoding": "utf8",
     "connect_timeout": "10",
-    "keepalives_idle": "30",
-    "keepalives_interval": "10",
-    "keepalives_count": "3",
     "tcp_user_timeout": "60000",
 }
 _EXISTS: Final = ("42P06", "23505")  # a schema, or that of another process, which was faster
@@ -289,6 +287,9 @@ def _claiming(server: Server, names: tuple[str, ...]) -> psycopg.Connection:
         session = server.session()
         try:
             session.execute(f"SET lock_timeout = {_LOCK_TIMEOUT}".encode())
+            # else the server keeps the locks of a machine that is gone for hours
+            for setting, seconds in _KEEPALIVES.items():
+                session.execute(f"SET tcp_{setting} = {seconds}".encode())
             for name in names:
                 try:
                     session.execute("SELECT pg_advisory_lock(%s)", (_key(name),))

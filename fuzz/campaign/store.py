@@ -377,9 +377,17 @@ class Store:
         return self._repeated(self._database.size)
 
     def drop_details(self) -> None:
-        """Delete doubts, and all samples but the last, and return their space to the disk."""
+        """Delete doubts, and all samples but the last, and return their space to the disk.
+
+        A store that has none is not rewritten.
+        """
         last = select(func.max(SAMPLE.c.cases)).scalar_subquery()
-        self.write(delete(DOUBT), delete(SAMPLE).where(SAMPLE.c.cases < last))
+        earlier = SAMPLE.c.cases < last
+        if not (
+            self.read(select(DOUBT.c.number).limit(1)) or self.read(select(SAMPLE.c.cases).where(earlier).limit(1))
+        ):
+            return
+        self.write(delete(DOUBT), delete(SAMPLE).where(earlier))
         self._repeated(lambda: self._database.vacuum(DOUBT, SAMPLE))
 
     def finding(self, fingerprint: str) -> StoredFinding:

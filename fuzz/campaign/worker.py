@@ -32,7 +32,7 @@ from fuzz.engines.engine import DrawnCase, Engine, EngineName
 from fuzz.engines.guided.engine import GuidedEngine
 from fuzz.engines.guided.known_edges import KnownEdges
 from fuzz.engines.seeded import SeededEngine
-from fuzz.errors import DiskFull, PgduelError, ServerError, StorageError
+from fuzz.errors import DiskFull, PgduelError, ServerError, StorageError, TransientError
 from fuzz.execution.exchanges import Abandoned
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import JudgedCase, assignments, judge_despite_errors
@@ -331,8 +331,8 @@ class _Worker:
             # Not in the first judgement: then shared runs (SharedRun) would differ between the arms.
             judged = self._judged(executor, servers, case, {**known, **drawn.conspicuous})
         if judged.is_doubted:
-            drawn.record()
-        result.found += self._store_findings(name, case, judged)
+            outlasted(drawn.record, _ignore)
+        result.found += self._store_findings(name, case, judged)[1]
         self._require(servers, name)
         if judged.outage is not None:
             raise judged.outage
@@ -365,16 +365,39 @@ class _Worker:
         kept = {each.oracle.name for each in self._assigned if each.oracle.judges_lost_servers}
         return replace(judged, verdicts=tuple(each for each in judged.verdicts if each[0] in kept))
 
-    def _store_findings(self, case_id: str, case: Case, judged: JudgedCase) -> list[str]:
-        """Commit the findings of a case, and return the fingerprints of those that are to be reduced."""
-        new = []
-        for found in judged.findings:
-            played, executed = as_executed(case, found, judged.observations)
-            finding = marked(executed, played, self._store.plan.known)
-            if self._store.add_finding(finding, case_id, played) or self._replaces(finding, case_id, played):
-                outlasted(partial(self._triage.write, self._store.finding(finding.fingerprint)), _ignore)
-                new.append(finding.fingerprint)
-        return new
+    def _store_findings(self, case_id: str, case: Case, judged: JudgedCase) -> tuple[list[str], list[str]]:
+        """Commit the findings of a case; return the fingerprints of all, and of those that are to be reduced.
+
+        All are committed first. What follows may compile and start servers, and pgduel may be killed meanwhile.
+        """
+        shown = [self._as_executed(case_id, case, found, judged.observations) for found in judged.findings]
+        new = [self._store.add_finding(finding, case_id, played) for finding, played in shown]
+        to_reduce = []
+        for is_new, (finding, played) in zip(new, shown, strict=True):
+            if is_new or self._replaces(finding, case_id, played):
+                self._write_script(finding.fingerprint)
+                to_reduce.append(finding.fingerprint)
+        return [finding.fingerprint for finding, _ in shown], to_reduce
+
+    def _as_executed(
+        self, case_id: str, case: Case, found: Finding, observations: Observations
+    ) -> tuple[Finding, Case]:
+        """Return a finding and its case in the form in which it was executed; the case itself after an error."""
+        try:
+            played, executed = as_executed(case, found, observations)
+        except Exception as error:
+            self._log_traceback(f"finding {found.fingerprint} of case {case_id}", error)
+            played, executed = case, found
+        return marked(executed, played, self._store.plan.known), played
+
+    def _write_script(self, fingerprint: str) -> None:
+        """Write the reproducer of a finding. It stays without one after an error of pgduel itself."""
+        try:
+            outlasted(partial(self._triage.write, self._store.finding(fingerprint)), _ignore)
+        except StorageError:
+            raise
+        except Exception as error:
+            self._log_traceback(f"reproducer of finding {fingerprint}", error)
 
     def _replaces(self, finding: Finding, case_id: str, case: Case) -> bool:
         """Return whether a case took the place of an earlier one, which is no evidence of a new bug.
@@ -386,7 +409,8 @@ class _Worker:
         if not earlier.explained or earlier.count > EXAMPLES:
             return False
         shown = ReducedCase(case, finding, 1, 1)
-        if earlier.correction and is_corrected(shown, self._work.arms, self._triage.corrections):
+        corrected = partial(is_corrected, shown, self._work.arms, self._triage.corrections)
+        if earlier.correction and outlasted(corrected, _ignore):
             return False
         self._store.replace_case(finding, case_id, case)
         return True
@@ -428,8 +452,7 @@ class _Worker:
         An error is an outcome, too, also one of an oracle.
         """
         try:
-            with fresh_servers(self._work.arms) as arms:
-                smallest = outlasted(partial(self._investigate, job.fingerprint, arms), _ignore)
+            smallest = outlasted(partial(self._investigate, job.fingerprint), _ignore)
         except Exception as error:
             reason = str(error)
             if not isinstance(error, PgduelError):
@@ -440,11 +463,12 @@ class _Worker:
         script = self._triage.path(self._store.finding(job.fingerprint))
         return ReductionResult(f"finding {job.fingerprint}: {script}{often}")
 
-    def _investigate(self, fingerprint: str, arms: Sequence[Arm]) -> ReducedCase:
+    def _investigate(self, fingerprint: str) -> ReducedCase:
         """Reduce a finding and find the patch to blame, from where an earlier try ended."""
         # write the script again, because pgduel may have been killed before it did
         found = self._triage.write(self._store.finding(fingerprint))
-        return self._triage.investigate(found, arms)
+        with fresh_servers(self._work.arms) as arms:
+            return self._triage.investigate(found, arms)
 
     def _retry(self, job: Retry) -> RetryResult:
         """Judge a doubt's case again on servers of its own, until it is a finding or was tried often enough.
@@ -457,6 +481,7 @@ class _Worker:
         assigned = [each for each in self._assigned if _takes_part(each.oracle, doubt)]
         seen: Counter[str] = Counter()
         found: list[str] = []
+        to_reduce: list[str] = []
         error = ""
         began, servers = _cpu_seconds(), 0.0
         try:
@@ -464,13 +489,15 @@ class _Worker:
                 while seen.total() < RETRIES and not found:
                     judged = judge_despite_errors(executor, assigned, doubt.case)
                     servers = server_cpu(arms)
-                    found = self._store_findings(doubt.case_id, doubt.case, judged)
+                    found, to_reduce = self._store_findings(doubt.case_id, doubt.case, judged)
                     judged.raise_errors()
                     if not (judged.complete or found):
-                        return RetryResult("")
+                        return RetryResult("", (), _cpu_seconds() - began, servers)
                     seen[_doubt_kind(doubt, judged)] += 1
                     if _is_settled(seen, judged):
                         break
+        except TransientError:  # it is tried again later
+            return RetryResult("", (), _cpu_seconds() - began, servers)
         except Exception as raised:
             if not isinstance(raised, PgduelError):
                 self._log_traceback(f"retry of doubt {doubt.name}", raised)
@@ -478,7 +505,7 @@ class _Worker:
         outcome = outcome_text(seen, found, error)
         self._store.tried_again(doubt.name, outcome)
         line = f"doubt {doubt.name} ({doubt.oracle}: {doubt.reason}): {outcome}"
-        return RetryResult(line, tuple(found), _cpu_seconds() - began, servers)
+        return RetryResult(line, tuple(to_reduce), _cpu_seconds() - began, servers)
 
 
 def _place(error: Exception) -> Hashable:

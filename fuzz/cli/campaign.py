@@ -15,7 +15,7 @@ from rich.table import Table
 
 from fuzz import store_url, workdir
 from fuzz.campaign.bug_history import BugHistory, CampaignRun, history
-from fuzz.campaign.catalog import require_store
+from fuzz.campaign.catalog import require_store, warn
 from fuzz.campaign.continuous import (
     RUN_MINUTES,
     claimed,
@@ -162,7 +162,7 @@ def start(
 def status(name: Name, json_file: options.JsonFile = None) -> None:
     """Print a campaign's runs and bugs: which are new, still there, fixed, back again, or not seen again."""
     plan = kept_plan(name)
-    runs, runner = runs_of(name), runner_of(name)
+    runs, runner = runs_of(name, warn), runner_of(name)
     bugs = history(runs)
     say(f"campaign {name}: {f'runs, {runner}' if runner else 'does not run'}")
     if runs:

@@ -8,6 +8,7 @@ from typing import Final
 
 from fuzz import workdir
 from fuzz.campaign.bug_history import BugHistory, BugStatus, CampaignRun, history
+from fuzz.campaign.catalog import warn
 from fuzz.campaign.continuous import directory_of, kept_plan, runs_of
 from fuzz.campaign.counters import Counters, ProgressPoint, failed_checks, sample_of
 from fuzz.campaign.database import home
@@ -80,7 +81,7 @@ class RunsReport:
 
     def present(self) -> CampaignReport:
         """Return the report of the present runs. Raises StoreError, CaseError."""
-        plan, runs = kept_plan(self._name), runs_of(self._name)
+        plan, runs = kept_plan(self._name), runs_of(self._name, warn)
         if not runs:
             start = f"{workdir.COMMAND} campaign start {self._name}"
             raise CaseError(f"campaign {self._name} has no run yet; start one with {start}")

@@ -1,18 +1,18 @@
 """Blame: the first patch of a series with which a finding occurs, by bisection over builds of prefixes of the series.
 
-Bisection runs few prefixes, because each may need a build. A prefix that does not compile is left out: a patch may
-need the one after it.
+Bisection runs few prefixes, because each may need a build. A prefix that does not compile, or whose server does not
+start, is left out: a patch may need the one after it.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, log
 from typing import Any, Final
 
-from fuzz.errors import CompileError
+from fuzz.errors import CompileError, ServerError
 from fuzz.execution.executor import Executor
 from fuzz.servers import Report
 from fuzz.servers.arm import Arm
@@ -148,8 +148,7 @@ def series_to_blame(suspect: Callable[[], Tried], other: Callable[[], Tried] | N
     return 0, tried
 
 
-ALWAYS = 3  # tries of a finding that always occurred
-MOST = 50  # limit of tries of a finding that rarely occurs
+ALWAYS = 5  # tries of a finding that always occurred, in at least three runs
 RISK = 0.01  # probability that a prefix that shows it as often as the whole series is taken for one that does not
 
 
@@ -157,7 +156,7 @@ def tries_for(smallest: ReducedCase) -> int:
     """Return the number of tries without the finding after which a prefix is taken not to show it."""
     if smallest.always or not smallest.shown:
         return ALWAYS
-    return min(MOST, ceil(log(RISK) / log(1 - smallest.shown / smallest.runs)))
+    return ceil(log(RISK) / log(1 - smallest.shown / smallest.runs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +229,11 @@ class BlameSearch:
         self.report(f"trying {arm.name} with {length} of its {len(arm.trees) - 1} patches")
         build = ensure_build(arm.trees[length], arm.build.flavor, self.report, label=f"{arm.name}, {length} patches")
         settings = known_settings(build, arm.settings)
-        with Cluster(build, arm.name, settings=configuration(settings)) as cluster:
+        with ExitStack() as stack:
+            try:
+                cluster = stack.enter_context(Cluster(build, arm.name, settings=configuration(settings)))
+            except ServerError as error:
+                raise CompileError(f"its server does not start: {error}") from error
             yield replace(arm, build=build, cluster=cluster, trees=arm.trees[: length + 1], settings=settings)
 
     def _shows(self, arms: Sequence[Arm]) -> bool:

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fuzz.errors import BuildError, ServerError, SourceError
+from fuzz.errors import BuildError, SourceError, TransientError
 from fuzz.servers import Report
 from fuzz.servers.arm import Arm
 from fuzz.servers.series import Patch, Series, apply_series
@@ -43,10 +43,15 @@ def with_correction(
 
 
 def is_corrected(shown: ReducedCase, arms: Sequence[Arm], corrections: Sequence[Patch]) -> bool:
-    """Return whether all corrections together hide a finding of all arms in this case; False if it cannot be tried."""
+    """Return whether all corrections together hide a finding of all arms in this case.
+
+    It is False if that cannot be tried. Raises TransientError if it can be tried later.
+    """
     try:
         return _hides(shown, _corrected(shown, arms, corrections)[1], lambda _: None)
-    except (BuildError, ServerError):
+    except TransientError:
+        raise
+    except Exception:  # an oracle may fail, too
         return False
 
 

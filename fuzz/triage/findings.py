@@ -35,6 +35,11 @@ class StoredFinding:
         return self.smallest or ReducedCase(self.case, self.finding, 0, 0)
 
     @property
+    def confirmed(self) -> bool:
+        """Return whether its reduction showed it again."""
+        return self.reduced and self.least.shown > 0
+
+    @property
     def triaged(self) -> bool:
         """Return whether its triage is complete: reduced and, if it occurred again, blamed."""
         return self.reduced and (self.blame is not None or not self.least.shown)
@@ -80,7 +85,7 @@ def bug_key(found: StoredFinding) -> str:
     example, an assertion's site or the kinds of plan nodes. A finding that is not reduced is a bug of its own. Findings
     that one correction hides are one bug, whatever their oracles.
     """
-    if not found.reduced or not found.least.shown:
+    if not found.confirmed:
         return found.finding.fingerprint
     blame = "" if found.blame is None else found.blame.key
     finding = found.least.finding

@@ -55,13 +55,13 @@ class SequentialTest:
     def measure(self, case: Case, seconds: float = float("inf")) -> Occurrence:
         """Return how often a case shows the finding. The first case that does not always show it determines the rate.
 
-        It ends after `seconds`. Only the first case may then be without an occurrence.
+        It ends after `seconds`, and without any occurrence of a smaller case after three times as many.
         """
-        until = time.monotonic() + seconds
+        began = time.monotonic()
         shown = runs = 0
         while shown < ENOUGH_SHOWN and runs < (MAX_TRIES if shown else VAIN_TRIES):
-            late = time.monotonic() > until and (shown or self._rate is None)
-            if runs >= CERTAIN_TRIES and (shown == runs or late):
+            patience = seconds if shown or self._rate is None else seconds * 3
+            if runs >= CERTAIN_TRIES and (shown == runs or time.monotonic() - began > patience):
                 break
             shown += self._test(case)
             runs += 1
@@ -69,10 +69,17 @@ class SequentialTest:
             self._rate = shown / runs
         return Occurrence(shown, runs)
 
-    def remeasure(self, case: Case) -> None:
-        """Determine the rate of a case that seemed to show the finding always, when a smaller one does not."""
-        shown = sum(self._test(case) for _ in range(2 * ENOUGH_SHOWN))
-        self._rate = min(ASSUMED_RATE, max(shown, 1) / (2 * ENOUGH_SHOWN))
+    def remeasure(self, case: Case, seconds: float = float("inf")) -> None:
+        """Determine the rate of a case that seemed to show the finding always, when a smaller one does not.
+
+        It ends after `seconds`.
+        """
+        until = time.monotonic() + seconds
+        shown = runs = 0
+        while not runs or (runs < 2 * ENOUGH_SHOWN and time.monotonic() <= until):
+            shown += self._test(case)
+            runs += 1
+        self._rate = min(ASSUMED_RATE, max(shown, 1) / max(runs, 2))
 
     def passes_fast_test(self, case: Case, before_try: Callable[[], None] = lambda: None) -> bool:
         """Return whether the fast test succeeds for a case; if the result depends on chance, as `shows`."""
@@ -81,18 +88,20 @@ class SequentialTest:
         before_try()
         return self._fast_test(case)
 
-    def shows(self, case: Case, before_try: Callable[[], None] = lambda: None) -> bool:
+    def shows(self, case: Case, before_try: Callable[[], None] = lambda: None, seconds: float = float("inf")) -> bool:
         """Return whether a case shows the finding about as often as the first one.
 
-        `before_try` is called before each try, and may raise an exception to end the test.
+        `before_try` is called before each try, and may raise an exception to end the test. After `seconds`, the
+        likelier answer is returned.
         """
+        until = time.monotonic() + seconds
         before_try()
         if self._rate is None or self._rate == 1:
             return self._test(case)
         too_low = self._rate / RATE_FACTOR
         hit, miss = log(self._rate / too_low), log((1 - self._rate) / (1 - too_low))
         evidence = 0.0
-        while abs(evidence) < _CLEAR:
+        while not evidence or (abs(evidence) < _CLEAR and time.monotonic() <= until):
             evidence += hit if self._test(case) else miss
             before_try()
         return evidence > 0

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -36,6 +36,8 @@ from fuzz.campaign.usage import Usage
 from fuzz.errors import DiskFull, ServerError
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.cluster import Cluster
+from fuzz.servers.series import Patch
+from fuzz.triage.blame import Blame
 from fuzz.triage.interestingness import ReducedCase
 from oracles.model.case import Case, CaseId
 from oracles.model.finding import Finding
@@ -60,6 +62,8 @@ class _SimulatedWork:
     deadly: int | None = None
     away: int | None = None
     once: bool = True
+    distinct: bool = False  # whether findings of other generators are other findings
+    hidden: str = ""  # the generator whose finding a correction hides
     dies_reducing: bool = False
     reducing_seconds: float = 0.0
     failing: bool = False
@@ -77,7 +81,10 @@ class _SimulatedWork:
         if self.dies_reducing and self._first_time():
             os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(self.reducing_seconds)
-        store.record_reduction(job.fingerprint, ReducedCase(Case("a", (), ()), FINDING, 3, 3), 1.0)
+        found = store.finding(job.fingerprint)
+        store.record_reduction(job.fingerprint, ReducedCase(Case("a", (), ()), found.finding, 3, 3), 1.0)
+        if found.finding.origin == self.hidden:
+            store.record_blame(job.fingerprint, Blame("a", (), ((0, True),), correction="fix.patch"))
         return ReductionResult(f"reduced {job.fingerprint}")
 
     def _retried(self, job: Retry, store: Store) -> RetryResult:
@@ -102,8 +109,9 @@ class _SimulatedWork:
                 if self.away in (case_id.index, ALWAYS) and self._first_time():
                     result.outage = "postmaster is gone"
                     break
-                if case_id.index == self.bad and store.add_finding(FINDING, str(case_id), Case("a", (), ())):
-                    result.found.append(FINDING.fingerprint)
+                found = replace(FINDING, origin=job.generator) if self.distinct else FINDING
+                if case_id.index == self.bad and store.add_finding(found, str(case_id), Case("a", (), ())):
+                    result.found.append(found.fingerprint)
                 if case_id.index == self.doubtful:
                     store.add_doubt(doubt_of("result", Unstable("rows"), str(case_id), Case("a", (), ())))
                 result.failures |= self._failures(case_id)
@@ -191,6 +199,14 @@ def test_a_reduction_that_takes_too_long_is_cut_off(run: _Run) -> None:
     assert any(line.startswith("reductions are cut off after") for line in run.messages)
 
 
+def test_cases_go_on_beside_the_last_reduction_if_another_run_follows(run: _Run) -> None:
+    work = _SimulatedWork(run.directory, bad=1, reducing_seconds=2)
+    assert run(work, None, Limits(seconds=0.5, reducing=60)) == "time is up"
+    assert run.findings[0].reduced
+    late = [sample.cases for sample in run.samples if sample.seconds > 1]
+    assert late[-1] > late[0]
+
+
 def test_an_interrupt_in_the_last_reduction_ends_the_campaign(run: _Run) -> None:
     interrupt = Interrupt()
     work = _SimulatedWork(run.directory, bad=1, reducing_seconds=3600)
@@ -235,6 +251,15 @@ def test_a_known_fault_neither_ends_a_campaign_nor_is_reduced(run: _Run) -> None
     (found,) = run.findings
     assert (found.count, found.reduced) == (2, False)
     assert "  a known fault" in run.messages
+
+
+@pytest.mark.parametrize("hidden", ["", "a", "b"])
+def test_a_finding_is_reduced_in_place_of_one_that_a_correction_hides(run: _Run, hidden: str) -> None:
+    known = (KnownFault(correction=Patch("fix.patch", b"")),)
+    work = _SimulatedWork(run.directory, bad=1, distinct=True, hidden=hidden)
+    run(work, 30, Limits(reductions=1), known=known)
+    (first, second) = run.findings
+    assert (first.reduced, second.reduced) == (True, hidden == first.finding.origin)
 
 
 def test_stops_at_the_time_limit(run: _Run) -> None:

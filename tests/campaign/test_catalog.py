@@ -8,8 +8,10 @@ import pytest
 from sqlalchemy import text
 
 from fuzz.campaign.catalog import all_campaigns, find_finding, last_seed, new_campaign
+from fuzz.campaign.continuous import runs_of
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.postgresql import shared
+from fuzz.campaign.schema import StoreFull
 from fuzz.campaign.sqlite import FILE
 from fuzz.campaign.store import Store
 from fuzz.errors import CaseError, StorageError
@@ -48,6 +50,21 @@ def test_campaigns_that_cannot_be_read_do_not_count() -> None:
     with closing(Store(new_campaign())):
         pass  # ended before it began
     assert last_seed(ARMS) == 2
+
+
+def test_a_store_that_may_be_readable_later_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: object, *_arguments: object) -> None:
+        raise StoreFull("the store is full")
+
+    begin(2, ARMS)
+    monkeypatch.setattr(Store, "read", full)
+    with pytest.raises(StoreFull):
+        last_seed(ARMS)
+    with pytest.raises(StoreFull):
+        runs_of("nightly")
+    reasons: list[str] = []
+    assert runs_of("nightly", reasons.append) == ()
+    assert reasons == ["the store is full"]
 
 
 def test_findings_are_found_beside_a_campaign_that_cannot_be_read(

@@ -38,10 +38,14 @@ CASE = Case("x", (), ())
 BUILDS, FIXED = {"a": "0", "b": "1"}, {"a": "0", "b": "2"}
 
 
+BLAME = Blame("b", ("0001.patch",), ((0, False), (1, True)))
+
+
 def found(origin: str, *, reduced: bool) -> StoredFinding:
     finding = Finding("result", ("a", "b"), origin, None, "1 row missing", "", "")
     least = ReducedCase(CASE, replace(finding, origin=f"least {origin[0]}"), 3, 3)
-    return StoredFinding(finding, "1/x/1", CASE, 2, None, reduced, least if reduced else None)
+    found = StoredFinding(finding, "1/x/1", CASE, 2, None, reduced)
+    return replace(found, smallest=least, blame=BLAME) if reduced else found
 
 
 def run(
@@ -63,6 +67,29 @@ def test_the_next_run_has_the_next_seed_and_knows_the_reduced_bugs() -> None:
     following = next_plan(plan, (run(4, reduced), run(6, cut_off, found("x", reduced=False))), arms, 5)
     assert (following.seed, following.minutes, following.arms) == (7, 5, arms)
     assert following.known == (expected, KnownFault(reduced.finding.fingerprint, link="campaign 4"))
+
+
+def test_a_finding_without_proof_or_blame_is_not_known_to_the_next_run() -> None:
+    reduced = found("x", reduced=True)
+    never_again = replace(reduced, smallest=ReducedCase(CASE, reduced.finding, 0, 20), blame=None)
+    for each in (never_again, replace(reduced, blame=None)):
+        assert next_plan(PLAN, (run(1, each),), ArmOptions(), 5).known == ()
+    again = next_plan(PLAN, (run(1, never_again), run(2, reduced)), ArmOptions(), 5)
+    assert again.known == (KnownFault(reduced.finding.fingerprint, link="campaign 2"),)
+    assert [each.found for each in to_replay((run(1, never_again), run(2, reduced)), FIXED, ())] == [
+        replace(reduced, count=4)
+    ]
+
+
+def test_a_fixed_bug_is_not_known_to_the_next_run() -> None:
+    """Another bug may have its fingerprint."""
+    bug = found("x", reduced=True)
+    runs = [run(1, bug), run(2, builds=FIXED, replays=[replayed(bug, shown=False)])]
+    assert next_plan(PLAN, runs, ArmOptions(), 5).known == ()
+    other = replace(bug, blame=Blame("b", ("0001.patch", "0002.patch"), ((1, False), (2, True))))
+    new, fixed = history([*runs, run(3, other, builds=FIXED)])
+    assert (new.status, new.finding.blame, fixed.status) == (BugStatus.NEW, other.blame, BugStatus.FIXED)
+    assert next_plan(PLAN, [*runs, run(3, other, builds=FIXED)], ArmOptions(), 5).known
 
 
 def test_bugs_have_a_history() -> None:
@@ -133,9 +160,13 @@ def test_bugs_are_replayed_on_builds_that_differ_from_their_last_evidence() -> N
     expected = [KnownFault(each.finding.fingerprint) for each in (bug, cut_off)]
     assert to_replay(runs, FIXED, expected) == tried_on_fixed[:2]
     tried = [*runs, run(3, builds=FIXED, replays=[replayed(bug, shown=False)])]
+    assert [each.found for each in to_replay(tried, FIXED, ())] == [other_case, cut_off]
+    assert [bug.status for bug in history(tried)] == [BugStatus.NOT_SEEN] * 2  # a replay is missing
+    tried.append(run(4, builds=FIXED, replays=[replayed(other_case, shown=False)]))
     assert [each.found for each in to_replay(tried, FIXED, ())] == [cut_off]
+    assert [bug.status for bug in history(tried)] == [BugStatus.NOT_SEEN, BugStatus.FIXED]
     assert [each.found for each in to_replay(tried, BUILDS, ())] == [bug, other_case]
-    assert to_replay([*tried, run(4, bug)], BUILDS, ()) == ()
+    assert to_replay([*tried, run(5, bug)], BUILDS, ()) == ()
 
 
 def test_a_run_is_called_by_its_commits_or_its_build() -> None:

@@ -150,7 +150,7 @@ def test_an_oracle_that_fails_is_reported_and_the_findings_of_others_are_stored(
 ) -> None:
     monkeypatch.setattr(worker, "all_oracles", lambda: (Failing(), *all_oracles()))
     begin(tmp_path)
-    job = cases(monkeypatch, queries(f"SELECT 1 WHERE {ON_B}", "SELECT clock_timestamp()"))
+    job = cases(monkeypatch, queries("SELECT clock_timestamp()", f"SELECT 1 WHERE {ON_B}"))
     with CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop.is_set) as do:
         result = do(job)
     assert isinstance(result, RangeResult)
@@ -161,6 +161,24 @@ def test_an_oracle_that_fails_is_reported_and_the_findings_of_others_are_stored(
     assert result.counters.cases["test"] == 1
     with opened(tmp_path) as store:
         assert [found.finding.oracle for found in store.findings()] == ["result"]
+
+
+@pytest.mark.parametrize("name", ["as_executed", "Triage.write"])
+def test_a_finding_is_stored_although_its_script_cannot_be_written(
+    arms: tuple[Arm, ...], tmp_path: Path, stop: Event, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def failing(*_arguments: object) -> None:
+        raise KeyError("Plan Rows")
+
+    monkeypatch.setattr(f"fuzz.campaign.worker.{name}", failing)
+    result = run(
+        arms, tmp_path, stop, cases(monkeypatch, queries("SELECT clock_timestamp()", f"SELECT 1 WHERE {ON_B}"))
+    )
+    with opened(tmp_path) as store:
+        (found,) = store.findings()
+        assert [doubt.oracle for doubt in store.doubts()] == ["result"]
+    assert result.found == [found.finding.fingerprint]
+    assert "Plan Rows" in (tmp_path / worker.ERRORS).read_text()
 
 
 class FailingElsewhere(Failing):
@@ -337,13 +355,14 @@ def test_a_doubt_in_a_case_that_crashes_servers_is_tried_again_once(
     run(arms, tmp_path, stop, cases(monkeypatch, case))
     doubt = doubt_of("result", Unstable("rows"), "1/test/0", case)
     with opened(tmp_path) as store:
-        assert [each.finding.oracle for each in store.findings()] == ["crash"]
+        (crash_found,) = store.findings()
         store.add_doubt(doubt)
     with CaseWork(attached(arms), tmp_path, 1, "", {})(0, stop.is_set) as do:
         result = do(Retry(doubt.name))
     assert isinstance(result, RetryResult)
     assert result.found == ()
-    assert result.note.endswith("decided 1 times")
+    assert crash_found.finding.oracle == "crash"
+    assert result.note.endswith(f"found: {crash_found.finding.fingerprint}")
 
 
 def test_a_doubt_that_cannot_be_tried_again_makes_room_for_the_next(

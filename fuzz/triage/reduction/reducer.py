@@ -86,10 +86,10 @@ def reduce(
 ) -> SmallestCase:
     """Return the smallest interesting case found within `seconds`. `on_better` is called with each better one.
 
-    A finding that does not always occur gets three times as long, and up to `seconds` more for each measurement of its
-    rate. `is_interesting` executes a case and returns whether it shows the finding. `fast_test` is a faster test that
-    may return True wrongly. Raises Uninteresting if the case does not show the finding at the start; `replay` is the
-    command that replays it.
+    A finding that does not always occur gets three times as long. Each measurement of its rate, and each test of the
+    result, takes up to `seconds` more, and a measurement without any occurrence three times as long. `is_interesting`
+    executes a case and returns whether it shows the finding. `fast_test` is a faster test that may return True wrongly.
+    Raises Uninteresting if the case does not show the finding at the start; `replay` is the command that replays it.
     """
     test = SequentialTest(is_interesting, fast_test)
     occurrence = test.measure(case, seconds)
@@ -101,7 +101,7 @@ def reduce(
     while True:
         with suppress(TimeUp):
             _until_nothing_helps(problem, passes)
-        if problem.best != problem.confirmed and not test.shows(problem.best):
+        if problem.best != problem.confirmed and not test.shows(problem.best, seconds=seconds):
             problem.discard_unconfirmed()
         if problem.best == confirmed:
             return SmallestCase(confirmed, occurrence)
@@ -109,8 +109,8 @@ def reduce(
         again = test.measure(problem.best, seconds)
         kept = again.shown > 0
         if not guarded and not again.always:  # so all steps were accepted or rejected after a single try
-            test.remeasure(confirmed)
-            kept = kept and test.shows(problem.best)
+            test.remeasure(confirmed, seconds)
+            kept = kept and test.shows(problem.best, seconds=seconds)
             problem.retry_rejected()
         if kept:
             confirmed, occurrence = problem.best, again

@@ -1,5 +1,6 @@
 """Tests of the sequential test: occasional findings are neither lost nor replaced, and others need no more runs."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
@@ -100,11 +101,29 @@ def test_cases_that_always_show_the_finding_are_tested_once() -> None:
     assert len(tried) == len(set(tried)) + 2 * (CERTAIN_TRIES - 1) + 1
 
 
-def test_measurement_ends_at_its_time_limit_and_loses_nothing() -> None:
-    """A finding that occurs once in ten tries is counted within the time limit, and is not lost."""
+def test_measurement_ends_at_its_time_limit_and_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finding that occurs once in ten tries, of a second each, is counted, and is not lost at the time limit."""
+    clock = itertools.count()
+    monkeypatch.setattr("fuzz.triage.sequential_test.time.monotonic", lambda: next(clock))
     results = iter([*9 * [False], True, *99 * [False]])
     test = SequentialTest(lambda case: next(results))
     assert test.measure(CASE, seconds=0).runs == CERTAIN_TRIES  # the first case may lack the finding
     test._rate = 0.1
-    measured = test.measure(CASE, seconds=0)
+    measured = test.measure(CASE, seconds=3)
     assert (measured.shown, measured.runs) == (1, 10 - CERTAIN_TRIES)
+    assert test.measure(CASE, seconds=3).runs == 3 * 3 + CERTAIN_TRIES
+
+
+def test_other_tests_end_at_their_time_limit() -> None:
+    tried: list[Case] = []
+
+    def never(case: Case) -> bool:
+        tried.append(case)
+        return False
+
+    test = SequentialTest(never)
+    test._rate = 0.5
+    assert not test.shows(CASE, seconds=0)
+    test.remeasure(CASE, seconds=0)
+    assert len(tried) <= 3
+    assert test.depends_on_chance
