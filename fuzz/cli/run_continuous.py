@@ -46,6 +46,7 @@ def _run_continuous(
         found = outlasted(partial(discoveries_of, runs), say)
         following = replace(next_plan(plan, runs, arms, min(left, run_minutes)), discoveries=found)
         bugs = to_replay(runs, builds, plan.known)
+        del runs  # all findings with their cases, which the run does not need
         with built_beside(plan.name, plan.arms, arms) as beside:
             summary = run_campaign(None, following, processors(), console, dask=dask, known_bugs=bugs)
         used = {*builds.values(), *beside}

@@ -9,11 +9,13 @@ CREATE SERVER loopback FOREIGN DATA WRAPPER postgres_fdw OPTIONS (
     application_name 'duel led by %p, loopback', options '-c log_statement=all -c log_parameter_max_length=0'
 );
 CREATE USER MAPPING FOR postgres SERVER loopback OPTIONS (user 'postgres');
+CREATE EXTENSION amcheck SCHEMA pgduel_tools;
 
 -- Row count and order-independent hash of all rows of each table, view and sequence of the case, in any schema. Objects
 -- of extensions are left out.
 -- Rows are hashed as text together with their partition, so partitions need no digest of their own. Foreign tables are
 -- left out: their rows are in a table that has a digest, and a loop of foreign tables would use up all connections.
+-- With pgduel_tools.check_indexes, also whether each btree index of a table is sound and has all rows of the table.
 CREATE FUNCTION pgduel_tools.digests() RETURNS TABLE (name text, digest text)
 LANGUAGE plpgsql
 SET max_parallel_workers_per_gather = 0
@@ -45,6 +47,28 @@ BEGIN
         END;
         RETURN NEXT;
     END LOOP;
+    IF current_setting('pgduel_tools.check_indexes', true) = 'on' THEN
+        FOR name IN
+            SELECT c.oid::regclass::text
+            FROM pg_class c
+            JOIN pg_index i ON i.indexrelid = c.oid
+            JOIN pg_namespace n ON n.oid = c.relnamespace
+            WHERE (n.nspname NOT LIKE 'pg\_%' AND n.nspname NOT IN ('information_schema', 'pgduel_tools')
+                   OR n.oid = pg_my_temp_schema())
+              AND c.relkind = 'i' AND i.indisvalid AND i.indisready
+              AND c.relam = (SELECT oid FROM pg_am WHERE amname = 'btree')
+            ORDER BY c.oid::regclass::text COLLATE "C"
+        LOOP
+            BEGIN
+                PERFORM pgduel_tools.bt_index_check(name::regclass, true);
+                digest := 'complete';
+            EXCEPTION WHEN OTHERS THEN
+                digest := format('error %s %s', SQLSTATE, SQLERRM);
+            END;
+            name := 'index ' || name;
+            RETURN NEXT;
+        END LOOP;
+    END IF;
 END
 $$;
 

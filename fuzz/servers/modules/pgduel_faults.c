@@ -34,6 +34,7 @@
 #include <sys/un.h>
 #include <time.h>
 
+#include "access/heapam.h"
 #include "access/parallel.h"
 #include "access/table.h"
 #include "catalog/namespace.h"
@@ -656,6 +657,20 @@ grow_context(Oid relid)
 	(void) MemoryContextAlloc(context, GROWTH);
 }
 
+/* Insert a row of NULLs into a table, but not into its indexes. */
+static void
+insert_unindexed(Oid relid)
+{
+	Relation	rel = table_open(relid, RowExclusiveLock);
+	TupleDesc	desc = RelationGetDescr(rel);
+	Datum	   *values = palloc0(desc->natts * sizeof(Datum));
+	bool	   *nulls = palloc(desc->natts * sizeof(bool));
+
+	memset(nulls, true, desc->natts * sizeof(bool));
+	simple_heap_insert(rel, heap_form_tuple(desc, values, nulls));
+	table_close(rel, NoLock);
+}
+
 /*
  * Sessions like those behind a foreign server, which are never ended
  */
@@ -864,6 +879,7 @@ static const FaultDef fault_defs[] = {
 	{"leak_descriptor", .after_end = leak_descriptor},
 	{"leak_shared_memory", .after_end = leak_shared_memory},
 	{"grow_context", .after_end = grow_context},
+	{"insert_unindexed", .after_end = insert_unindexed},
 	{"leak_remote_session", .after_end = leak_remote_session},
 	{"leak_remote_transaction", .after_end = leak_remote_transaction},
 	{"leak_remote_cursor", .after_end = leak_remote_cursor},
