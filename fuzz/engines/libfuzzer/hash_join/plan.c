@@ -189,7 +189,9 @@ set_up_join(Execution *execution, Reader *outer_reader)
 void
 set_up_execution(Execution *execution, Reader *outer_reader, Reader *inner_reader)
 {
-	execution->estate = (EState) {.type = T_EState};
+	static PlannedStmt query = {.type = T_PlannedStmt, .commandType = CMD_SELECT};
+
+	execution->estate = (EState) {.type = T_EState, .es_plannedstmt = &query};
 	dlist_init(&execution->query_pieces);
 	dlist_init(&execution->expr_pieces);
 	dlist_init(&execution->hash_pieces);
