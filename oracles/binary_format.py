@@ -124,7 +124,7 @@ def _judged(step: int, text: Observation, binary: Observation) -> _Fault | str:
     if text.read_back.outcome is not Outcome.OK or text.read_back.rows != text.rows:
         return "text is not read back"
     for seen, what in ((binary, "output"), (binary.read_back, "input")):
-        if seen is None or seen.outcome not in (Outcome.OK, Outcome.ERROR):
+        if seen is None or not seen.has_ended:
             return "binary run cut short"
         if seen.sqlstate == UNDEFINED_FUNCTION:
             return f"a type has no binary {what}"

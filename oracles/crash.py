@@ -95,7 +95,7 @@ def _unharmed(arm: str, runs: Sequence[Run], observations: Observations) -> Verd
         origins = sorted(crash_origin(observed.crash) for observed in seen if observed.crash is not None)
         killed = [origin for origin in origins if origin.startswith(_KILLED)]
         return lost_session(*seen, reason=killed[0] if killed else CONNECTION_LOST)
-    return Agree(sum(step.outcome in (Outcome.OK, Outcome.ERROR) for step in seen[0].steps))
+    return Agree(sum(step.has_ended for step in seen[0].steps))
 
 
 def crash_report(observed: CaseObservation) -> str:

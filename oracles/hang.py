@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 from oracles.explain.nodes import plan_kinds
 from oracles.framework.canaries import canary_case, query
-from oracles.framework.comparison import state_still_equal
+from oracles.framework.comparison import first_cut
 from oracles.framework.pairwise import Pair, Pairwise
 from oracles.framework.verdicts import outcomes_doubt
 from oracles.model.case import Kind
@@ -20,7 +20,6 @@ from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Verdict
 
 TIMEOUT_FACTOR: Final = 4  # of the longer limit
-_ENDED: Final = frozenset({Outcome.OK, Outcome.ERROR})
 _SYMPTOM: Final = "statement does not end"
 _SHORT: Final = Mode("short timeout", (("statement_timeout", "500ms"),))
 
@@ -33,13 +32,13 @@ class _HangPair(Pair):
         for repetition in (0, 1):
             if missing := self.missing(self._longer_runs(repetition)):
                 return More(missing, frozenset({_SYMPTOM}))
-            ours, theirs = (self.observations[run].steps[step].outcome for run in self._longer_runs(repetition))
-            if ours not in _ENDED:
+            ours, theirs = (self.observations[run].steps[step] for run in self._longer_runs(repetition))
+            if not ours.has_ended:
                 return (
                     Agree(ended),
                     self._doubt(f"{self.reference} does not always end a statement either", step, repetition),
                 )
-            if theirs is not Outcome.TIMEOUT:
+            if theirs.outcome is not Outcome.TIMEOUT:
                 return (Agree(ended), self._doubt("a statement ends under a longer limit only", step, repetition))
         if missing := self.missing([self._planned_run()]):
             return More(missing, frozenset({_SYMPTOM}))
@@ -47,16 +46,8 @@ class _HangPair(Pair):
 
     def _cut_step(self) -> tuple[int | None, int]:
         """Return the step that timed out on the suspect only, if any, and the number of earlier steps that ended."""
-        ours, theirs = (self.observations[Run(arm, self.case.modes)].steps for arm in (self.reference, self.suspect))
-        ended = 0
-        for position, (step, one, other) in enumerate(zip(self.case.all_steps, ours, theirs, strict=True)):
-            if one.outcome in _ENDED and other.outcome is Outcome.TIMEOUT:
-                return position, ended
-            if {one.outcome, other.outcome} <= _ENDED:
-                ended += 1
-            elif not state_still_equal(step, one, other):
-                break
-        return None, ended
+        ours, theirs = (self.observations[Run(arm, self.case.modes)] for arm in (self.reference, self.suspect))
+        return first_cut(self.case, ours, theirs, Outcome.TIMEOUT)
 
     def _longer_runs(self, repetition: int = 0) -> Iterator[Run]:
         arms = (self.reference, self.suspect)

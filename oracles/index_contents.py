@@ -1,7 +1,7 @@
 """Index contents: btree indexes must be sound, and have all rows of their tables, if those of the reference do.
 
-Rows that an index lacks are in the table, so `result` sees them unless a later query of the case happens to read the
-index. This oracle executes the case once more on each arm. Then amcheck compares each index with its table.
+Rows that an index lacks are in the table, so `result` finds no difference unless a later query of the case happens to
+read the index. This oracle executes the case once more on each arm. Then amcheck compares each index with its table.
 
 Only errors that report corruption count. An index that is corrupt on both arms may have an operator class of the case
 that contradicts itself, so it is in doubt. A finding must occur again, while the other arm's index is sound.
@@ -17,7 +17,7 @@ from oracles.framework.verdicts import lost_session
 from oracles.model.case import Case, Step
 from oracles.model.finding import Finding
 from oracles.model.mode import Mode
-from oracles.model.observation import CaseObservation, Outcome, Run
+from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, NotApplicable, Sample, Unstable, Verdict
 
 CHECKED: Final = Sample("indexes_checked", 8)
@@ -54,14 +54,14 @@ class _IndexPair(Pair):
         ours, theirs = map(states, seen)
         differing = [name for name in sorted(ours.keys() & theirs.keys()) if _kind(ours[name]) != _kind(theirs[name])]
         if differing and (missing := self.missing(self._again())):
-            return More(missing, frozenset(_symptom(theirs[name]) for name in differing))
+            return More(missing, frozenset(_symptom(_corrupt(ours[name], theirs[name])) for name in differing))
         verdicts: list[Verdict] = [self._verdict(name) for name in differing]
         verdicts += self._doubts(ours, theirs)
         if any(isinstance(verdict, Finding) for verdict in verdicts):  # others have the same cause
             return tuple(verdict for verdict in verdicts if isinstance(verdict, Finding))[:1]
         if not ours or not theirs:
             return (NotApplicable(),)
-        return (*verdicts, Agree(sum(step.outcome in (Outcome.OK, Outcome.ERROR) for step in seen[0].steps)))
+        return (*verdicts, Agree(sum(step.has_ended for step in seen[0].steps)))
 
     def _again(self) -> Iterator[Run]:
         return (_run(self.case, arm, REPETITIONS[0]) for arm in (self.reference, self.suspect))
@@ -75,11 +75,11 @@ class _IndexPair(Pair):
             for number in (0, REPETITIONS[0])
         )
         expected, actual = (f"{name}: {state}" for state in first)
-        if not any(_CORRUPT.match(state) for state in first):
+        corrupt = _corrupt(*first)
+        if not corrupt:
             return Inconclusive("an index cannot be checked", sides=(expected, actual))
         if list(map(_kind, first)) != list(map(_kind, again)):
             return Unstable("index contents: not in each run", sides=(expected, actual))
-        corrupt = next(state for state in reversed(first) if _CORRUPT.match(state))
         return Finding(
             oracle=IndexContents.name,
             arms=(self.reference, self.suspect),
@@ -104,6 +104,11 @@ class _IndexPair(Pair):
 def _kind(state: str) -> str:
     """Return COMPLETE, or the SQLSTATE. Texts have places of rows."""
     return COMPLETE if state == COMPLETE else " ".join(state.split()[:2])
+
+
+def _corrupt(ours: str, theirs: str) -> str:
+    """Return the state that reports corruption, the suspect's first; "" if none does."""
+    return next((state for state in (theirs, ours) if _CORRUPT.match(state)), "")
 
 
 def _symptom(state: str) -> str:

@@ -19,7 +19,7 @@ from oracles.framework.shared_runs import REPEATED, repeated_runs
 from oracles.framework.verdicts import findings_of_runs
 from oracles.model.case import Case
 from oracles.model.finding import Finding, as_all_do
-from oracles.model.observation import CaseObservation, Message, Outcome, Run
+from oracles.model.observation import CaseObservation, Message, Run
 from oracles.model.oracle import (
     Agree,
     Canary,
@@ -186,4 +186,4 @@ def _legal(observed: CaseObservation) -> Iterator[Inconclusive]:
 
 def _without(arm: str, runs: Sequence[Run], observations: Observations) -> Verdict:
     seen = [observations[run] for run in runs if run.arm == arm]
-    return Agree(sum(step.outcome in (Outcome.OK, Outcome.ERROR) for step in seen[0].steps))
+    return Agree(sum(step.has_ended for step in seen[0].steps))

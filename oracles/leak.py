@@ -22,7 +22,7 @@ from oracles.framework.shared_runs import REPEATED, REPEATS, repeated_runs
 from oracles.framework.verdicts import findings_of_runs, lost_session
 from oracles.model.case import Case
 from oracles.model.finding import Finding, as_all_do, first_of_each, pairs_of
-from oracles.model.observation import CaseObservation, Outcome, Residue, Resources, Run
+from oracles.model.observation import CaseObservation, Residue, Resources, Run
 from oracles.model.oracle import (
     Agree,
     Canary,
@@ -164,7 +164,7 @@ class Leak(Oracle):
         seen = [observations[run] for run in self.runs(case, (arm,))]
         if any(observed.residue is None for observed in seen):
             return lost_session(*seen)
-        return Agree(sum(step.outcome in (Outcome.OK, Outcome.ERROR) for step in seen[0].steps))
+        return Agree(sum(step.has_ended for step in seen[0].steps))
 
 
 def _left_behind(case: Case, arms: Sequence[str], observations: Observations) -> Iterator[Finding]:

@@ -11,14 +11,13 @@ from typing import ClassVar, Final
 
 from oracles.crash import crash_origin, crash_report
 from oracles.framework.canaries import canary_case, query
-from oracles.framework.comparison import state_still_equal
+from oracles.framework.comparison import first_cut
 from oracles.framework.pairwise import REPETITIONS, Pair, Pairwise
 from oracles.framework.verdicts import outcomes_doubt
 from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Outcome, Run
 from oracles.model.oracle import Agree, Canary, More, Verdict
 
-_ENDED: Final = frozenset({Outcome.OK, Outcome.ERROR})
 _REPETITIONS: Final = REPETITIONS[:2]
 
 
@@ -30,7 +29,7 @@ class _SessionPair(Pair):
         if missing := self.missing(run for number in _REPETITIONS for run in self._runs(number)):
             return More(missing, frozenset({self._symptom(step)}))
         for ours, theirs in (map(self._seen, self._runs(number)) for number in _REPETITIONS):
-            if ours.steps[step].outcome not in _ENDED:
+            if not ours.steps[step].has_ended:
                 reason = f"{self.reference} loses the connection too"
                 return (Agree(ended), outcomes_doubt(reason, step, ours, theirs))
             if theirs.steps[step].outcome is not Outcome.LOST:
@@ -43,15 +42,8 @@ class _SessionPair(Pair):
     def _lost_step(self) -> tuple[int | None, int]:
         """Return the step at which only the suspect lost its session, if any, and the number of those that ended."""
         ours, theirs = map(self._seen, self._runs())
-        ended = 0
-        for position, (step, one, other) in enumerate(zip(self.case.all_steps, ours.steps, theirs.steps, strict=True)):
-            if one.outcome in _ENDED and other.outcome is Outcome.LOST and not crash_report(theirs):
-                return position, ended
-            if {one.outcome, other.outcome} <= _ENDED:
-                ended += 1
-            elif not state_still_equal(step, one, other):
-                break
-        return None, ended
+        step, ended = first_cut(self.case, ours, theirs, Outcome.LOST)
+        return None if crash_report(theirs) else step, ended
 
     def _runs(self, repetition: int = 0) -> Iterator[Run]:
         return (Run(arm, self.case.modes, repetition=repetition) for arm in (self.reference, self.suspect))

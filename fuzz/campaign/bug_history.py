@@ -151,8 +151,7 @@ def _done_on(builds: Mapping[str, str], runs: Sequence[CampaignRun], occurrences
     """
     names, in_cases, done = _names(occurrences), _shown_in(occurrences), frozenset[str]()
     for run in reversed(runs):
-        replayed = _replays_in(run, names)
-        shown = run.number in in_cases or any(replay.shown for replay in replayed)
+        replayed, shown = _evidence_in(run, names, in_cases)
         if (shown or replayed) and run.builds != builds:
             break
         if shown:
@@ -232,8 +231,12 @@ def _shown_in(occurrences: _Occurrences) -> Mapping[str, frozenset[str]]:
     return {number: _names(list(alike)) for number, alike in groupby(occurrences, key=lambda each: each[0].number)}
 
 
-def _replays_in(run: CampaignRun, names: frozenset[str]) -> list[ReplayResult]:
-    return [replay for replay in run.replays if replay.fingerprint in names]
+def _evidence_in(
+    run: CampaignRun, names: frozenset[str], in_cases: Mapping[str, frozenset[str]]
+) -> tuple[list[ReplayResult], bool]:
+    """Return the replays of these findings in a run, and whether these or its cases show the bug."""
+    replayed = [replay for replay in run.replays if replay.fingerprint in names]
+    return replayed, run.number in in_cases or any(replay.shown for replay in replayed)
 
 
 def _evidence(occurrences: _Occurrences, runs: Sequence[CampaignRun]) -> Iterator[_Evidence]:
@@ -246,8 +249,7 @@ def _evidence(occurrences: _Occurrences, runs: Sequence[CampaignRun]) -> Iterato
     earlier, tried = set[str](), set[str]()
     builds: Mapping[str, str] = {}
     for run in runs:
-        replayed = _replays_in(run, names) if earlier else []  # earlier ones are of another bug
-        shown = run.number in in_cases or any(replay.shown for replay in replayed)
+        replayed, shown = _evidence_in(run, names if earlier else frozenset(), in_cases)  # others are of another bug
         if shown or run.builds != builds:
             tried.clear()
         builds = run.builds

@@ -10,6 +10,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 from fuzz.campaign.counters import Counters, ProgressPoint, is_sample_due, sample_of
 from fuzz.campaign.database import outlasted
@@ -98,7 +99,7 @@ class Campaign:
         self._to_reduce = deque(waiting[: limits.reductions])
         self._postponed = deque(waiting[limits.reductions :])  # until others turn out to be known faults
         self._reducing = len(self._new_findings) - len(self._postponed)
-        self._lasts_longer = limits.reducing is not None and limits.reached(self._counted, 0) is None
+        self._lasts_longer = limits.reducing < inf and limits.reached(self._counted, 0) is None
         self._limit_at: float | None = None  # time when a limit was reached, or all cases were done
         self._ended: Clocks | None = None
         self._last: Clocks | None = None
@@ -124,8 +125,8 @@ class Campaign:
         if self._to_reduce:
             self._environment.say(f"reducing {len(self._to_reduce)} findings")
         while (self._to_reduce or self._pool.jobs) and not interrupt:
-            if (most := self._limits.reducing) is not None and not self._may_reduce():
-                self._environment.say(f"reductions are cut off after {most / 60:g} minutes")
+            if not self._may_reduce():
+                self._environment.say(f"reductions are cut off after {self._limits.reducing / 60:g} minutes")
                 break
             self._fill_reductions(at_once=self._limits.reductions)
             self._step(interrupt)
@@ -155,8 +156,7 @@ class Campaign:
 
     def _may_reduce(self) -> bool:
         """Return whether the reductions after the limit of the cases have any time left."""
-        most, began = self._limits.reducing, self._limit_at
-        return most is None or began is None or time.monotonic() - began <= most
+        return self._limit_at is None or time.monotonic() - self._limit_at <= self._limits.reducing
 
     def _is_record_due(self) -> bool:
         """Return whether it is time for a record: at once in an outage, and after a while also without new ranges.

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from fuzz.campaign.direction.discoveries import Discoveries
 from fuzz.campaign.known import KnownFault
@@ -44,7 +45,7 @@ class Plan:
             _seconds(self.cpu_minutes),
             at_first=self.stop_at_first,
             reductions=self.reductions,
-            reducing=REDUCING if self.name else None,
+            reducing=REDUCING if self.name else inf,
         )
 
     @property

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from types import FrameType
 
 from fuzz.campaign.counters import Counters
@@ -16,13 +17,13 @@ REDUCTIONS = 10  # limit of reduced findings: more of them have few causes, and 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of a campaign; None: no limit. The schedule limits the number of cases."""
+    """Limits of a campaign; None and inf: no limit. The schedule limits the number of cases."""
 
     seconds: float | None = None
     cpu_seconds: float | None = None  # of pgduel and the servers
     at_first: bool = False
     reductions: int = REDUCTIONS
-    reducing: float | None = None  # seconds after the last case, in which its jobs and reductions have to end
+    reducing: float = inf  # seconds after the last case, in which its jobs and reductions have to end
 
     def reached(self, counters: Counters, findings: int) -> str | None:
         """Return the reason why the campaign ends now, or None."""

@@ -23,13 +23,16 @@ SET client_min_messages = error
 AS $$
 DECLARE
     kind "char";
+    schemas CONSTANT oid[] := ARRAY(
+        SELECT oid FROM pg_namespace
+        WHERE nspname NOT LIKE 'pg\_%' AND nspname NOT IN ('information_schema', 'pgduel_tools')
+           OR oid = pg_my_temp_schema()
+    );
 BEGIN
     FOR name, kind IN
         SELECT c.oid::regclass::text, c.relkind
         FROM pg_class c
-        JOIN pg_namespace n ON n.oid = c.relnamespace
-        WHERE (n.nspname NOT LIKE 'pg\_%' AND n.nspname NOT IN ('information_schema', 'pgduel_tools')
-               OR n.oid = pg_my_temp_schema())
+        WHERE c.relnamespace = ANY (schemas)
           AND c.relkind IN ('r', 'p', 'm', 'v', 'S') AND NOT c.relispartition
           AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = c.oid AND deptype = 'e')
         ORDER BY c.oid::regclass::text COLLATE "C"
@@ -52,9 +55,7 @@ BEGIN
             SELECT c.oid::regclass::text
             FROM pg_class c
             JOIN pg_index i ON i.indexrelid = c.oid
-            JOIN pg_namespace n ON n.oid = c.relnamespace
-            WHERE (n.nspname NOT LIKE 'pg\_%' AND n.nspname NOT IN ('information_schema', 'pgduel_tools')
-                   OR n.oid = pg_my_temp_schema())
+            WHERE c.relnamespace = ANY (schemas)
               AND c.relkind = 'i' AND i.indisvalid AND i.indisready
               AND c.relam = (SELECT oid FROM pg_am WHERE amname = 'btree')
             ORDER BY c.oid::regclass::text COLLATE "C"

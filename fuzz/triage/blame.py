@@ -233,6 +233,8 @@ class BlameSearch:
             try:
                 cluster = stack.enter_context(Cluster(build, arm.name, settings=configuration(settings)))
             except ServerError as error:
+                if length in (0, len(arm.trees) - 1):  # it has run, so it may start later
+                    raise
                 raise CompileError(f"its server does not start: {error}") from error
             yield replace(arm, build=build, cluster=cluster, trees=arm.trees[: length + 1], settings=settings)
 

@@ -163,7 +163,7 @@ class _Arm:
         guard, seen = (self.runs.observations[run] for run in (self._guard(pairs_at), self._run(pairs_at)))
         for position in pairs_at:
             for each in (guard.steps[position], seen.steps[position]):
-                if each.outcome not in (Outcome.OK, Outcome.ERROR):
+                if not each.has_ended:
                     yield Inconclusive("queries are not planned to the end", position, ("a plan", ended(each)))
                     break
 

@@ -238,6 +238,23 @@ def state_still_equal(step: Step, ours: Observation, theirs: Observation) -> boo
     return step.kind in _READS and bool(ours.transaction) and ours.transaction == theirs.transaction
 
 
+def first_cut(case: Case, ours: CaseObservation, theirs: CaseObservation, outcome: Outcome) -> tuple[int | None, int]:
+    """Return the first step that ended on our side, and on theirs with this outcome; None if there is none.
+
+    The second value is the number of steps until then that ended on both sides. The search stops where the data may
+    differ.
+    """
+    ended = 0
+    for position, (step, one, other) in enumerate(zip(case.all_steps, ours.steps, theirs.steps, strict=True)):
+        if one.has_ended and other.outcome is outcome:
+            return position, ended
+        if one.has_ended and other.has_ended:
+            ended += 1
+        elif not state_still_equal(step, one, other):
+            break
+    return None, ended
+
+
 def _may_diverge(step: Step, differing: Sequence[Aspect], ours: Observation, theirs: Observation) -> bool:
     if Aspect.OUTCOME in differing or Aspect.TRANSACTION in differing:
         return not state_still_equal(step, ours, theirs)

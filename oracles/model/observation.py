@@ -69,6 +69,11 @@ class Observation:
     # what the server made of `rows` as parameters, in text format; None: they were not sent back
     read_back: "Observation | None" = None
 
+    @property
+    def has_ended(self) -> bool:
+        """Return whether the step succeeded, or failed by itself: without a timeout or the loss of its connection."""
+        return self.outcome in (Outcome.OK, Outcome.ERROR)
+
 
 @dataclass(frozen=True, slots=True)
 class Remote:
