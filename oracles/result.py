@@ -4,8 +4,9 @@ The statements with which pgduel ends a case, such as DROP SCHEMA, must raise th
 
 A difference must be confirmed. The case is executed again on both arms, and on the reference under other plans. If the
 reference differs from itself in the same way, the difference is no evidence against the suspect: the verdict is
-unstable, with both results of the reference. If the suspect does not repeat the difference, up to 29 more runs of each
-arm decide, because a race in the suspect is a bug, and few runs may show it.
+unstable, with both results of the reference. If the suspect does not repeat the difference, up to 119 more runs of each
+arm decide, because a race in the suspect is a bug, and few runs may show it. A legal difference that is as rare on both
+arms would be reported in one of a hundred cases at most: what is less certain is unstable.
 
 Ways to differ are the compared properties, and also kinds of errors and messages. A reference that raises an error
 under another plan explains other errors that depend on values, but neither other rows nor an internal error. A
@@ -15,6 +16,7 @@ reference with more or fewer notices does not explain a warning.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from math import comb
 from typing import Any, ClassVar, Final
 
 from oracles.explain.nodes import plan_kinds, plan_shape
@@ -30,7 +32,9 @@ from oracles.model.observation import CaseObservation, Observation, Outcome, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Unstable, Verdict
 
 _FIRST: Final = 1
-_SERIES: Final = (range(2, 7), range(7, 31))  # numbers of further repetitions if the first does not differ, in stages
+# Numbers of further repetitions if the first does not differ; after two stages without a difference there is no third.
+_STAGES: Final = (range(2, 7), range(7, 31), range(31, 121))
+_MAX_CHANCE: Final = 0.01
 
 
 class _ResultPair(Pair):
@@ -67,17 +71,22 @@ class _ResultPair(Pair):
 
     def _rare_difference(self, place: Location) -> Finding | Unstable | More:
         """Return the verdict on a difference that the suspect's first repetition did not show."""
-        for series in _SERIES:
-            runs = [self._run(arm, each) for each in series for arm in (self.reference, self.suspect)]
+        repeated = 0
+        for stage in _STAGES:
+            runs = [self._run(arm, each) for each in stage for arm in (self.reference, self.suspect)]
             if missing := self.missing(runs):
                 return More(missing, frozenset({self._symptom(place)}))
-            if unstable := self._reference_differs(place, (self._run(self.reference, each) for each in series)):
+            if unstable := self._reference_differs(place, (self._run(self.reference, each) for each in stage)):
                 return unstable
-            if repeated := self._repetitions(place, series):
-                if self._depends_on_load(place):
-                    return Unstable(f"{place.aspect}: differs in {repeated + 1} of {series.stop} runs, with the load")
-                return self._finding(place, f" (in {repeated + 1} of {series.stop} runs)")
-        return Unstable(f"{place.aspect}: differed once and never again")
+            repeated += self._repetitions(place, stage)
+            how_often = f"in {repeated + 1} of {stage.stop} runs"
+            if repeated and self._depends_on_load(place):
+                return Unstable(f"{place.aspect}: differs {how_often}, with the load")
+            if _chance(repeated, stage.stop - 1) < _MAX_CHANCE:
+                return self._finding(place, f" ({how_often})")
+            if not repeated and stage is _STAGES[1]:
+                return Unstable(f"{place.aspect}: differed once and never again")
+        return Unstable(f"{place.aspect}: differs {how_often}, which may be chance")
 
     def _depends_on_load(self, place: Location) -> bool:
         """Return whether a step ends in an error that depends on the server's load, such as a lock timeout."""
@@ -214,6 +223,14 @@ class Result(Pairwise):
     )
     reference_is_steady: ClassVar[bool] = True
     pair = _ResultPair
+
+
+def _chance(times: int, runs: int) -> float:
+    """Return the probability that all differences, if equally frequent on both arms, are the suspect's.
+
+    Both arms have so many runs; this is Fisher's exact test.
+    """
+    return comb(runs, times) / comb(2 * runs, times)
 
 
 def _either(ours: str, theirs: str) -> str:

@@ -229,22 +229,31 @@ def deviating(*variants: str) -> Callable[[Run], CaseObservation]:
     return lambda run: seen(ok("2" if run.arm == "patched" and variant(run) in variants else "1"))
 
 
+def summary_of_race(repetitions: range) -> str:
+    respond = deviating("", *(f"again {number}" for number in repetitions))
+    return finding(judged(Result(), case(query()), respond)).summary
+
+
 def test_a_difference_seen_once_is_not_a_finding() -> None:
     verdicts = judged(Result(), case(query()), deviating(""))
     assert verdicts == (Unstable("rows: differed once and never again"),)
 
 
 def test_a_race_in_the_suspect_is_a_finding() -> None:
-    found = finding(judged(Result(), case(query()), deviating("", "again 3", "again 5")))
-    assert found.summary.endswith("(in 3 of 7 runs)")
-    rare = finding(judged(Result(), case(query()), deviating("", "again 30")))
-    assert rare.summary.endswith("(in 2 of 31 runs)")
+    assert summary_of_race(range(2, 7)).endswith("(in 6 of 7 runs)")
+    assert summary_of_race(range(2, 31, 4)).endswith("(in 9 of 31 runs)")
+    assert summary_of_race(range(30, 121, 10)).endswith("(in 11 of 121 runs)")
+
+
+def test_a_rare_difference_that_may_be_chance_is_unstable() -> None:
+    (verdict,) = judged(Result(), case(query()), deviating("", "again 3", "again 80"))
+    assert verdict == Unstable("rows: differs in 3 of 121 runs, which may be chance")
 
 
 @pytest.mark.parametrize(("sqlstate", "kind"), [("55P03", Unstable), ("22012", Finding)])
 def test_a_rare_error_that_depends_on_the_load_is_unstable(sqlstate: str, kind: type[Verdict]) -> None:
     def respond(run: Run) -> CaseObservation:
-        fails = run.arm == "patched" and variant(run) in ("", "again 3")
+        fails = run.arm == "patched" and run.repetition != 1
         return seen(error(sqlstate) if fails else ok("1"))
 
     assert isinstance(judged(Result(), case(query()), respond)[0], kind)
