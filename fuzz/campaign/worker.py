@@ -30,6 +30,7 @@ from fuzz.campaign.store import Store, StoredDoubt, doubt_of
 from fuzz.campaign.user_files import UserFile, error_in_file, load
 from fuzz.engines.engine import DrawnCase, Engine, EngineName
 from fuzz.engines.guided.engine import GuidedEngine
+from fuzz.engines.guided.inputs import CurrentInput
 from fuzz.engines.guided.known_edges import KnownEdges
 from fuzz.engines.seeded import SeededEngine
 from fuzz.errors import DiskFull, PgduelError, ServerError, StorageError, TransientError
@@ -181,8 +182,11 @@ class CaseWork:
     store: str = field(default_factory=store_url.store_url, repr=False)  # the URL, which new processes do not inherit
 
     def digest(self) -> str:
-        """Return a digest of builds, settings, pgduel's code and the user's, which determine the edges of a case."""
-        arms = [(arm.build.key, arm.settings) for arm in self.arms]
+        """Return a digest of builds, settings, features, and pgduel's code and the user's.
+
+        These determine the edges of a case.
+        """
+        arms = [(arm.build.key, arm.settings, arm.features) for arm in self.arms]
         return hashlib.sha256(repr((arms, self.files, code_digest())).encode()).hexdigest()[:12]
 
     def __call__(self, number: int, stop: Callable[[], bool]) -> AbstractContextManager[Callable[[Job], Result]]:
@@ -237,10 +241,11 @@ class _Worker:
             () if self._store.plan.even else places.preferred,
             self._work.directory,
             self._features,
-            self._attempt,
             seed=self._work.seed,
             number=number,
         )
+        for name in CurrentInput(self._work.directory, number).left():
+            append(self._work.directory / ERRORS, f"a worker was killed during case {name}\n")
         if number == 0:
             engine.begin(self._store.plan.generators)
         return engine
@@ -287,28 +292,31 @@ class _Worker:
         result.counters.client_cpu += _cpu_seconds() - began
         return result
 
-    def _attempt(self, case: Case) -> Observations:
-        """Execute a case once, on the arm whose edges count. Raises ServerError, Abandoned."""
-        return tried(self._entered(), case, self._explained, self._alone)
-
     def _try(self, case_id: CaseId, result: RangeResult) -> None:
         """Execute one case. Errors of pgduel itself are counted and logged."""
-        name, executed = str(case_id), False
+        drawn: DrawnCase | None = None
+        executed = False
         if self._edges is not None:
             self._edges.counters.clear()
         try:
             drawn = self._engine.draw(case_id)
-            if drawn is None:
-                executed = True
-            else:
-                name = drawn.name
-                executed = self._judge(case_id, drawn, result)
-        except (Abandoned, ServerError, StorageError):
+            executed = self._execute(case_id, drawn, result)
+        except (Abandoned, StorageError):
+            raise
+        except ServerError:
+            self._record(drawn)
             raise
         except Exception as error:
+            self._record(drawn)
+            name = str(case_id) if drawn is None else drawn.name
             result.counters.failed(case_id.generator, self._log(case_id.generator, name, error, result))
         finally:
             self._engine.conclude(executed=executed)
+
+    def _record(self, drawn: DrawnCase | None) -> None:
+        """Store what the name of a case stands for, before it is reported. Raises StorageError."""
+        if drawn is not None:
+            outlasted(drawn.record, _ignore)
 
     def _log(self, generator: str, name: str, error: Exception, result: RangeResult) -> str:
         """Log an error of pgduel itself, keep a line about it for the user, and return its kind."""
@@ -319,19 +327,30 @@ class _Worker:
         result.failures[f"{generator}: {kind}"] = f"{what} (see {log}, also for others of its kind)"
         return kind
 
-    def _judge(self, case_id: CaseId, drawn: DrawnCase, result: RangeResult) -> bool:
-        """Execute and judge a case; return whether that was in time."""
+    def _execute(self, case_id: CaseId, drawn: DrawnCase, result: RangeResult) -> bool:
+        """Execute a case, and judge it unless a trial suffices; return whether that was in time."""
+        if drawn.is_new is None:
+            return self._judge(case_id, drawn, {}, result)
+        servers = self._postmasters()
+        conspicuous = tried(self._entered(), drawn.case, self._explained, self._alone)
+        self._require(servers, drawn.name)
+        if not (drawn.is_new() or conspicuous):
+            return True
+        return self._judge(case_id, drawn, conspicuous, result)
+
+    def _judge(self, case_id: CaseId, drawn: DrawnCase, conspicuous: Observations, result: RangeResult) -> bool:
+        """Execute and judge a case; return whether that was in time.
+
+        `conspicuous` are runs of a trial, which are judged if those of the oracles show nothing.
+        """
         executor = self._entered()
         servers = self._postmasters()
         name, case = drawn.name, drawn.case
         explained = Run(self._explained, case.modes, explain=True)
         known = executor.observe(case, [explained]) if case_id.index % EXPLAINED == 0 else {}
-        judged = self._judged(executor, servers, case, known)
-        if drawn.conspicuous and not judged.is_doubted:
-            # Not in the first judgement: then shared runs (SharedRun) would differ between the arms.
-            judged = self._judged(executor, servers, case, {**known, **drawn.conspicuous})
-        if judged.is_doubted:
-            outlasted(drawn.record, _ignore)
+        judged = self._judged(executor, servers, case, known, conspicuous)
+        if judged.is_doubted or judged.errors:
+            self._record(drawn)
         result.found += self._store_findings(name, case, judged)[1]
         self._require(servers, name)
         if judged.outage is not None:
@@ -353,12 +372,21 @@ class _Worker:
             self._count_plans(case_id.generator, judged.observations[explained], result.counters)
         return in_time(judged.observations.values())
 
-    def _judged(self, executor: Executor, servers: list[int], case: Case, known: Observations) -> JudgedCase:
+    def _judged(
+        self, executor: Executor, servers: list[int], case: Case, known: Observations, conspicuous: Observations
+    ) -> JudgedCase:
+        """Execute and judge a case, with its conspicuous runs if those of the oracles show nothing."""
+        judged = self._judged_once(executor, servers, case, known)
+        if conspicuous and not judged.is_doubted:
+            # Not in the first judgement: then shared runs (SharedRun) would differ between the arms.
+            judged = self._judged_once(executor, servers, case, {**known, **conspicuous})
+        if self._edges is not None:  # a user's generator may give its cases another name
+            self._edges.note(self._marks.get(case.generator, SEVERAL))
+        return judged
+
+    def _judged_once(self, executor: Executor, servers: list[int], case: Case, known: Observations) -> JudgedCase:
         """Execute and judge a case. If one of these servers went away, only crashes count: one may be the cause."""
-        mark = self._marks.get(case.generator, SEVERAL)  # a user's generator may give its cases another name
         judged = judge_despite_errors(executor, self._assigned, case, known)
-        if self._edges is not None:
-            self._edges.note(mark)
         with suppress(ServerError):
             if self._postmasters() == servers:
                 return judged

@@ -1,12 +1,11 @@
 """Engines: who makes the random choices of a campaign's cases."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from oracles.model.case import Case, CaseId
-from oracles.model.oracle import Observations
 
 
 class EngineName(StrEnum):
@@ -23,15 +22,16 @@ class DrawnCase:
     name: str
     case: Case
     record: Callable[[], None] = lambda: None  # stores what the name stands for, before a finding or doubt names it
-    # Runs of the engine itself, which are to be judged if those of the oracles show nothing
-    conspicuous: Observations = field(default_factory=dict)
+    # Asked after a trial of the case: whether it is to be judged, though the trial was not conspicuous. None: the case
+    # is judged without a trial.
+    is_new: Callable[[], bool] | None = None
 
 
 class Engine(Protocol):
     """The engine of one worker. After `draw`, `conclude` must be called before the next one."""
 
-    def draw(self, case_id: CaseId) -> DrawnCase | None:
-        """Return the case at a place of the schedule, or None if it was executed and is not to be judged.
+    def draw(self, case_id: CaseId) -> DrawnCase:
+        """Return the case at a place of the schedule.
 
         Raises the errors of generators and sources.
         """

@@ -19,7 +19,7 @@ _WITHOUT_FAULT: Final = (Outcome.OK, Outcome.TOO_LARGE)
 def tried(executor: Observer, case: Case, arm: str, alone: Sequence[Assignment]) -> Observations:
     """Execute a case once on an arm, and return the observation if it is conspicuous, or else nothing.
 
-    `alone` are the assignments for this arm alone. Raises ServerError, Abandoned, and the errors of oracles.
+    `alone` are the assignments for this arm alone. Raises ServerError, Abandoned.
     """
     run = Run(arm, case.modes)
     observations = executor.observe(case, [run])
@@ -45,10 +45,14 @@ def _is_doubted(case: Case, observations: Observations, alone: Sequence[Assignme
         not _is_clean(assignment, unsampled, observations)
         for assignment in alone
         if not assignment.oracle.judges_own_runs
-        and observations.keys() >= set(assignment.oracle.runs(unsampled, assignment.arms))
     )
 
 
 def _is_clean(assignment: Assignment, case: Case, observations: Observations) -> bool:
-    given = assignment.oracle.judge(case, assignment.arms, observations)
+    try:
+        if not observations.keys() >= set(assignment.oracle.runs(case, assignment.arms)):
+            return True
+        given = assignment.oracle.judge(case, assignment.arms, observations)
+    except Exception:  # of an oracle that a user wrote, for example; the judgement of the case reports it
+        return False
     return isinstance(given, tuple) and all(isinstance(verdict, Agree | NotApplicable) for verdict in given)

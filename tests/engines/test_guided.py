@@ -3,7 +3,7 @@
 import os
 import random
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
@@ -27,6 +27,7 @@ from fuzz.engines.guided.inputs import (
     SEPARATOR,
     ByteChoices,
     Corpus,
+    CurrentInput,
     case_of_input,
     random_input,
     store_input,
@@ -46,8 +47,6 @@ from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.edges.counters import Counts, EdgeCounters, EdgeMap, Edges, Layout, Region
 from fuzz.sources.source import UserInput
 from oracles.model.case import Case, CaseId, Step
-from oracles.model.observation import CaseObservation, Run
-from oracles.model.oracle import Observations
 
 GENERATORS = sorted(all_generators())
 
@@ -317,24 +316,15 @@ def test_the_origin_of_more_new_edges_has_a_larger_share_but_no_origin_has_all()
 EDGES = 5000
 
 
-SEEN = {Run("arm", ()): CaseObservation("arm", ())}
-
-
-def always_judged(_case: Case) -> Observations:
-    return SEEN
-
-
 @contextmanager
-def begun(
-    directory: Path, reached: EdgeMap, seed: int = 1, attempt: Callable[[Case], Observations] = always_judged
-) -> Iterator[tuple[GuidedEngine, EdgeCounters]]:
+def begun(directory: Path, reached: EdgeMap, seed: int = 1) -> Iterator[tuple[GuidedEngine, EdgeCounters]]:
     """Yield an engine with counters of one region, which no server writes to."""
     file, layout = directory / "counters", Layout((Region(0, EDGES),), 8192)
     file.write_bytes(bytes(layout.size))
     counters = object.__new__(EdgeCounters)
     counters.layout, counters.descriptor = layout, os.open(file, os.O_RDWR)
     known = KnownEdges.of("builds")
-    engine = GuidedEngine(Edges(counters, reached), known, (), directory, (), attempt, seed=seed, number=0)
+    engine = GuidedEngine(Edges(counters, reached), known, (), directory, (), seed=seed, number=0)
     try:
         yield engine, counters
     finally:
@@ -354,41 +344,38 @@ def test_a_killed_libfuzzer_is_replaced_by_another(tmp_path: Path) -> None:
         with pytest.raises(DriverEnded, match="libFuzzer ended with status -9"):
             engine.draw(case)
         engine.conclude(executed=False)
-        drawn = engine.draw(case)
-        assert drawn
-        assert drawn.case.steps
+        assert engine.draw(case).case.steps
 
 
 @pytest.mark.usefixtures("corpus")
 @pytest.mark.skipif(not shutil.which(CLANG), reason=f"{CLANG} is not installed")
-def test_a_tried_input_is_judged_if_it_is_new_or_conspicuous_and_one_of_several_always(tmp_path: Path) -> None:
-    trials: list[tuple[int, bool]] = []  # the edge that each trial reaches, and whether it is conspicuous
-
-    def attempt(_case: Case) -> Observations:
-        edge, faulty = trials.pop(0)
-        counters.write(np.eye(1, EDGES, edge, dtype=np.uint8)[0])
-        return SEEN if faulty else {}
-
+def test_a_tried_input_is_judged_if_it_is_new_and_one_of_several_always(tmp_path: Path) -> None:
     reached, case = EdgeMap(EDGES), CaseId(1, "set_operations", 0)
     reached.add(np.eye(1, EDGES, 7, dtype=np.uint8)[0])
 
-    def conspicuous(*given: tuple[int, bool]) -> Observations | None:
-        """Return those of the next input, for which these trials must be made, or None if it is not to be judged."""
-        trials[:] = given
+    def is_new(edge: int) -> bool | None:
+        """Return what a trial that reaches this edge shows of the next input, or None if it is judged without one."""
         drawn = engine.draw(case)
-        assert not trials
+        counters.write(np.eye(1, EDGES, edge, dtype=np.uint8)[0])
+        found = None if drawn.is_new is None else drawn.is_new()
         engine.conclude(executed=True)
-        return None if drawn is None else drawn.conspicuous
+        return found
 
-    with begun(tmp_path, reached, attempt=attempt) as (engine, counters):
-        for _ in range(SEEDS):
-            assert conspicuous() == {}
-        assert conspicuous((8, False)) == {}
-        assert conspicuous((7, False)) is None
-        assert conspicuous((7, True)) == SEEN
-        for _ in range(INPUTS - 1):
-            assert conspicuous((7, False)) is None
-        assert conspicuous() == {}
+    with begun(tmp_path, reached) as (engine, counters):
+        assert [is_new(7) for _ in range(SEEDS)] == [None] * SEEDS
+        assert is_new(8)
+        assert [is_new(7) for _ in range(INPUTS)] == [False] * (INPUTS - 1) + [None]
+
+
+@pytest.mark.usefixtures("corpus")
+@pytest.mark.skipif(not shutil.which(CLANG), reason=f"{CLANG} is not installed")
+def test_the_input_of_a_killed_worker_is_kept(tmp_path: Path) -> None:
+    with begun(tmp_path, EdgeMap(EDGES)) as (engine, _):
+        drawn = engine.draw(CaseId(1, "set_operations", 0))
+    (name,) = CurrentInput(tmp_path, 0).left()
+    assert name == drawn.name
+    assert stored_input(tmp_path, name.rpartition("/")[2]) is not None
+    assert not CurrentInput(tmp_path, 0).left()
 
 
 def reached_by(name: str) -> Counts:
@@ -409,7 +396,6 @@ def test_inputs_whose_edges_are_known_are_not_executed_again(tmp_path: Path) -> 
             engine.begin(["set_operations"])
             for _ in range(cases):
                 drawn = engine.draw(case)
-                assert drawn
                 if not names:
                     drawn.record()
                 names.append(drawn.name.rpartition("/")[2])
@@ -440,9 +426,11 @@ def test_known_edges_are_those_of_the_last_used_builds(corpus: Corpus) -> None:
     read = known.read("tests", "an input", len(counts))
     assert read is not None
     assert read.tolist() == [1, 0, 1, 0, 0, 0, 0, 0, 1]
+    draft = known.directory / "tests" / "an input.draft"  # of another worker
+    draft.touch()
     known.keep_only("tests", {"another"})
     assert known.read("tests", "an input", len(counts)) is None
-    assert len(list(known.all_of("tests", len(counts)))) == 1
+    assert draft.exists()
     assert KnownEdges.of("builds 19").read("tests", "another", len(counts)) is not None
     assert KnownEdges.of("builds 1").read("tests", "another", len(counts)) is None
 

@@ -29,6 +29,7 @@ def test_corpus_reaches_all_decisions(harness: Harness) -> None:
         ("pgfdw_finish_remote_size", "size->unknown"),
         ("pgfdw_finish_remote_size", "size->live_rows >= 0"),
         ("is_size_uncertain", "size->doubtful"),
+        ("pgfdw_count_fraction", "!size->tablesample"),
         ("pgfdw_count_fraction", "size->counted"),
         ("pgfdw_count_fraction", "size->blocks <= MIN_SAMPLE_BLOCKS"),
         ("pgfdw_choose_sample", "!size->exact"),

@@ -5,22 +5,21 @@ gets the edges. So far more inputs are tried than could be judged in the same ti
 """
 
 import random
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from fuzz import workdir
 from fuzz.engines.engine import DrawnCase
 from fuzz.engines.guided.driver import Driver, DriverEnded
-from fuzz.engines.guided.inputs import PREFIX, Corpus, case_of_input, random_input, store_input
+from fuzz.engines.guided.inputs import PREFIX, Corpus, CurrentInput, case_of_input, random_input, store_input
 from fuzz.engines.guided.known_edges import KnownEdges
 from fuzz.engines.guided.novelty import Novelty, Origin
 from fuzz.engines.libfuzzer.run import input_name
 from fuzz.servers.edges.counters import SEVERAL, Counts, EdgeMap, Edges
-from oracles.model.case import Case, CaseId
+from oracles.model.case import CaseId
 from oracles.model.feature import Feature
-from oracles.model.oracle import Observations
 
 SEEDS: Final = 1  # random inputs that each driver adds, because libFuzzer needs one; it begins with the smallest
 INPUTS: Final = 3  # of so many inputs, one is judged, even if none is new: it may show a bug in reached code
@@ -36,7 +35,7 @@ class _Steered:
     unread: set[str]  # inputs of the corpus that the driver has still to execute
     seen: EdgeMap
     last: str = ""  # name of the last input
-    reported: bool = False  # whether it has a finding or doubt
+    again: bool = False  # whether it is to be executed in the next run, too
     counts: Counts | None = None  # of the last input, if its edges are to be known
     unjudged: int = 0  # inputs in a row for which a trial sufficed
 
@@ -51,12 +50,11 @@ class GuidedEngine:
         preferred: Sequence[int],
         directory: Path,
         features: Sequence[Feature],
-        attempt: Callable[[Case], Observations],
         *,
         seed: int,
         number: int,
     ) -> None:
-        """`preferred` are edges that libFuzzer prefers, each as often as it counts. `attempt` makes a trial.
+        """`preferred` are edges that libFuzzer prefers, each as often as it counts.
 
         `seed` and `number`, that of the worker, decide the choices of libFuzzer itself.
         """
@@ -66,9 +64,9 @@ class GuidedEngine:
         self._preferred = preferred
         self._directory = directory
         self._features = features
-        self._attempt = attempt
         self._seed = seed
         self._number = number
+        self._current = CurrentInput(directory, number)
         self._steered: dict[str, _Steered] = {}
         self._drawn: _Steered | None = None
         self._novelty = Novelty()
@@ -77,26 +75,14 @@ class GuidedEngine:
     def begin(self, generators: Iterable[str]) -> None:
         """Count the known edges of the corpora of these generators as reached."""
         for generator in generators:
-            for counts in self._known.all_of(generator, self._counters.layout.edges):
-                self._edges.reached.add(counts, SEVERAL)
+            for name in Corpus.of(generator).shortened():
+                counts = self._known.read(generator, name, self._counters.layout.edges)
+                if counts is not None:
+                    self._edges.reached.add(counts, SEVERAL)
 
-    def draw(self, case_id: CaseId) -> DrawnCase | None:
-        """Return the case of the generator's next input, or None if a trial suffices.
-
-        Raises BuildError, DriverEnded, StorageError, and the errors of a trial.
-        """
-        steered = self._steered.get(case_id.generator) or self._start(case_id.generator)
-        drawn = self._draw(steered)
-        if steered.last not in steered.unread and steered.unjudged < INPUTS - 1:
-            conspicuous = self._attempt(drawn.case)
-            if not (self._is_new() or conspicuous):
-                steered.unjudged += 1
-                return None
-            drawn = replace(drawn, conspicuous=conspicuous)
-        steered.unjudged = 0
-        return drawn
-
-    def _draw(self, steered: _Steered) -> DrawnCase:
+    def draw(self, case_id: CaseId) -> DrawnCase:
+        """Return the case of the generator's next input. Raises BuildError, DriverEnded, StorageError."""
+        steered = self._steered.get(case_id.generator) or self._start(case_id)
         generator = steered.generator
         try:
             data = self._next(steered)
@@ -105,22 +91,34 @@ class GuidedEngine:
             del self._steered[generator]
             raise
         self._drawn = steered
-        case = case_of_input(data, generator, self._features)
+        self._current.write(generator, data)
         name = f"{PREFIX}/{generator}/{steered.last}"
+        try:
+            case = case_of_input(data, generator, self._features)
+        except Exception as error:  # a fault of the generator
+            store_input(self._directory, data)
+            error.add_note(f"The case is {name}.")
+            raise
 
         def record() -> None:
-            steered.reported = True
+            steered.again = True
             store_input(self._directory, data)
 
+        if steered.last not in steered.unread and steered.unjudged < INPUTS - 1:
+            return DrawnCase(name, case, record, self._is_new)
+        steered.unjudged = 0
         return DrawnCase(name, case, record)
 
     def _is_new(self) -> bool:
         """Return whether the last trial reached an edge that no case of the campaign reached."""
+        assert self._drawn is not None
         counts = self._counters.counts()
         new = self._edges.reached.new(counts)
         self._novelty.note(self._origin, new)
         if not new:
             self._edges.reached.add(counts, SEVERAL)
+            self._drawn.again = True  # libFuzzer may keep it, because it is new to this driver
+        self._drawn.unjudged = 0 if new else self._drawn.unjudged + 1
         return new > 0
 
     def _next(self, steered: _Steered) -> bytes:
@@ -132,7 +130,7 @@ class GuidedEngine:
             self._origin = Origin.MUTATED
             data = steered.driver.next_input()
             self._note_edges(steered)
-            steered.last, steered.reported = input_name(data), False
+            steered.last, steered.again = input_name(data), False
             counts = self._known.read(steered.generator, steered.last, self._counters.layout.edges)
             if counts is None:
                 return data
@@ -146,9 +144,10 @@ class GuidedEngine:
         if counts is not None and steered.last in steered.corpus:
             self._known.write(steered.generator, steered.last, counts)
 
-    def _start(self, generator: str) -> _Steered:
+    def _start(self, case_id: CaseId) -> _Steered:
+        generator = case_id.generator
         corpus = Corpus.of(generator)
-        seed = f"{self._seed}/{generator}/{self._number}"
+        seed = f"{self._seed}/{generator}/{self._number}/{case_id.index}"  # others after a restart
         rng = random.Random(seed)
         unread = set(corpus.begin(random_input(generator, rng) for _ in range(SEEDS)))
         if self._number == 0:
@@ -182,9 +181,10 @@ class GuidedEngine:
         steered, self._drawn = self._drawn, None
         if steered is None:
             return
+        self._current.clear(steered.generator)
         if executed:
             counts = self._counters.counts()
-            steered.counts = None if steered.reported else counts  # a case with a finding is executed again
+            steered.counts = None if steered.again else counts  # such as a case with a finding
             self._prune(steered, new=steered.seen.add(counts) > 0)
         steered.driver.conclude(keep=executed)
 

@@ -156,13 +156,19 @@ class Corpus:
 
         The largest ones are deleted beyond `MAXIMUM`.
         """
-        sizes = self.sizes()
-        for name in sorted(sizes, key=lambda name: (sizes[name], name))[MAXIMUM:]:
-            self.delete(name)
+        self.shortened()
         for data in added:
             with workdir.writing(self.directory):
                 (self.directory / input_name(data)).write_bytes(data)
         return frozenset(self.sizes())
+
+    def shortened(self) -> list[str]:
+        """Delete the largest inputs beyond `MAXIMUM`, and return the others."""
+        sizes = self.sizes()
+        names = sorted(sizes, key=lambda name: (sizes[name], name))
+        for name in names[MAXIMUM:]:
+            self.delete(name)
+        return names[:MAXIMUM]
 
     def delete(self, name: str) -> None:
         """Delete an input, if it is still there."""
@@ -175,6 +181,41 @@ def store_input(directory: Path, data: bytes) -> None:
     with workdir.writing(inputs):
         inputs.mkdir(exist_ok=True)
     workdir.write(inputs / input_name(data), data)
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentInput:
+    """The input that a worker executes, in a file, so that it is not lost if the worker is killed."""
+
+    directory: Path  # of the campaign
+    number: int  # of the worker
+
+    def left(self) -> list[str]:
+        """Store the input that an earlier worker of this number was executing when it was killed; return its name.
+
+        Raises StorageError.
+        """
+        names = []
+        for path in (self.directory / "inputs").glob(f"*.{self.number}.current"):
+            data = path.read_bytes()
+            store_input(self.directory, data)
+            path.unlink()
+            names.append(f"{PREFIX}/{path.name.partition('.')[0]}/{input_name(data)}")
+        return names
+
+    def write(self, generator: str, data: bytes) -> None:
+        """Begin to execute an input. Raises StorageError."""
+        path = self._path(generator)
+        with workdir.writing(path):
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(data)
+
+    def clear(self, generator: str) -> None:
+        """End the execution of an input."""
+        self._path(generator).unlink(missing_ok=True)
+
+    def _path(self, generator: str) -> Path:
+        return self.directory / "inputs" / f"{generator}.{self.number}.current"
 
 
 def stored_input(directory: Path, name: str) -> bytes | None:

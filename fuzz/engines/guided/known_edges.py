@@ -2,7 +2,7 @@
 
 import shutil
 import zlib
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +39,7 @@ class KnownEdges:
 
     def read(self, generator: str, name: str, edges: int) -> Counts | None:
         """Return 1 for each of so many edges that an input reached, and 0 for others; None if they are not known."""
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, zlib.error):  # a file may be cut off after a loss of power
             packed = zlib.decompress((self.directory / generator / name).read_bytes())
             return np.unpackbits(np.frombuffer(packed, np.uint8), count=edges)
         return None
@@ -54,15 +54,8 @@ class KnownEdges:
     def keep_only(self, generator: str, names: Set[str]) -> None:
         """Delete the edges of all other inputs."""
         for path in (self.directory / generator).glob("*"):
-            if path.name not in names:
+            if path.name not in names and not path.suffix:  # another worker may be writing a draft
                 path.unlink(missing_ok=True)
-
-    def all_of(self, generator: str, edges: int) -> Iterator[Counts]:
-        """Yield the edges of each input of a generator."""
-        for path in sorted((self.directory / generator).glob("*")):
-            known = self.read(generator, path.name, edges)
-            if known is not None:
-                yield known
 
 
 def _last_use(directory: Path) -> float:

@@ -79,12 +79,6 @@ collect(Input *input, PgFdwRemoteSize *size)
 	pgfdw_finish_remote_size(size);
 	if (size->live_rows < 0 && !blocks_differ && size->doubtful)
 		fatal("rows are counted only because there are no statistics, as on a standby");
-
-	if (size->rows < 0 && !size->tablesample)
-	{
-		size->rows = fmax(floor(number(input)), 1);
-		size->guessed = true;
-	}
 }
 
 static void
@@ -100,8 +94,8 @@ count(Input *input, PgFdwRemoteSize *size, Relation rel, PgFdwSampling method)
 {
 	double		fraction = pgfdw_count_fraction(size);
 
-	if (method == PGFDW_SAMPLING_RANDOM)
-		fatal("TABLESAMPLE for counting, by random");
+	if (fraction < 1 && (method == PGFDW_SAMPLING_RANDOM || !size->tablesample))
+		fatal("TABLESAMPLE for counting, %s", size->tablesample ? "by random" : "of what has none");
 	check_fraction("the fraction of blocks to count in", fraction);
 	if (size->counted && fraction < 1)
 		fatal("rows in a fraction %g of the blocks are counted, after such a count was wrong", fraction);
@@ -109,6 +103,21 @@ count(Input *input, PgFdwRemoteSize *size, Relation rel, PgFdwSampling method)
 	pgfdw_set_counted_rows(size, floor(number(input)), fraction);
 	if (fraction == 1 && pgfdw_can_count(size, method))
 		fatal("rows may be counted after all were counted");
+}
+
+/* Find out what the catalogs do not tell: as part of an inheritance tree by counting, else by a guess. */
+static void
+find_size(Input *input, PgFdwRemoteSize *size, Relation rel, PgFdwSampling method, bool in_tree)
+{
+	if (size->rows >= 0 || size->tablesample)
+		return;
+	if (in_tree)
+		count(input, size, rel, method);
+	else
+	{
+		size->rows = fmax(floor(number(input)), 1);
+		size->guessed = true;
+	}
 }
 
 /* Is there a number of rows that a fraction may be derived from? */
@@ -224,6 +233,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	targrows = (at_most ? MIN_WANTED : 1) + (int) fmin(number(&input), 3000000 - MIN_WANTED);
 	rel = make_relation(&input);
 	collect(&input, &remote);
+	find_size(&input, &remote, rel, method, !at_most);
 
 	check_size_sql(rel, versions[byte(&input) % lengthof(versions)], byte(&input) % 2);
 	if (pgfdw_wants_count(&remote, method, targrows))
