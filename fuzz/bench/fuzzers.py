@@ -73,14 +73,16 @@ def measure(name: str, fuzzer: Fuzzer, spec: ArmSpec, seconds: float, report: Re
     ensure_module(build, _RECORDER)
     with open_arms([spec], report, settings=dict(_SETTINGS)) as (arm,):
         report(f"{name}, for {seconds:.0f} s")
+        began = time.monotonic()
         judged = fuzzer(arm)
+        passed = time.monotonic() - began
         with server_account().file_access():
             counts, shapes = _recorded(arm.cluster.data / _RECORDS)
         counts_itself = PROFILE_FILE in build.flavor.environment
         program = build.bindir / "postgres"
         reached = covered(program, arm.cluster.coverage, DIRECTORIES) if counts_itself else {}
     succeeded = counts["S"] + counts["U"]
-    return Figures(name, seconds, judged, succeeded, counts["E"], len(shapes), reached)
+    return Figures(name, passed, judged, succeeded, counts["E"], len(shapes), reached)
 
 
 def _recorded(file: Path) -> tuple[Counter[str], set[str]]:

@@ -16,7 +16,7 @@ from fuzz.campaign.catalog import opened_new, require_store
 from fuzz.campaign.counters import Counters, nested
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.stop import REDUCTIONS, Interrupt, interruptible
-from fuzz.campaign.store import Store
+from fuzz.campaign.store import Store, doubt_of
 from fuzz.cli.app import console, say
 from fuzz.cli.options import facts_of
 from fuzz.cli.run_campaign import plant_canaries
@@ -29,7 +29,7 @@ from fuzz.servers.cluster import await_connections
 from fuzz.triage.findings import StoredFinding, untriaged
 from fuzz.triage.triage import Triage, replay_command
 from oracles.model.case import Case
-from oracles.model.oracle import all_oracles
+from oracles.model.oracle import Inconclusive, Unstable, all_oracles
 
 
 @dataclass(slots=True)
@@ -47,6 +47,7 @@ class ExternalRun:
     _interrupt: Interrupt
     judged: int = 0
     confirmed: int = 0
+    failed: int = 0  # cases that pgduel itself, or one of its oracles, failed on
     counters: Counters = field(default_factory=Counters)
     counts: dict[str, Any] = field(default_factory=dict)  # further keys of --json
 
@@ -61,9 +62,9 @@ class ExternalRun:
             await_connections(arm.cluster)
 
     def judge(self, case: Case, origin: str) -> bool:
-        """Judge a case by all oracles, and store findings. `origin` describes the source of the case.
+        """Judge a case by all oracles, and store findings and doubts. `origin` describes the source of the case.
 
-        Raises ServerError, and the exceptions of oracles.
+        Raises ServerError.
         """
         judged = judge_despite_errors(self._executor, assignments(all_oracles(), self.arms), case)
         self.judged += 1
@@ -72,10 +73,21 @@ class ExternalRun:
             if self._store.add_finding(finding, origin, case):
                 self.shown.say(f"finding {finding.fingerprint}, {finding.oracle}: {finding.summary}")
                 self._triage.write(self._store.finding(finding.fingerprint))
+        for oracle, verdict in judged.verdicts:
+            if isinstance(verdict, Inconclusive | Unstable):
+                self.add_doubt(oracle, verdict, origin, case)
         self.counters.count_verdicts(self.program, judged)
         self._store.progress(self.counters, {})
-        judged.raise_errors()
+        self.failed += bool(judged.errors)
+        for error in judged.errors:
+            self.shown.say(f"pgduel failed on a case of {origin}: {error!r}")
+        if judged.outage is not None and not judged.findings:
+            raise judged.outage
         return bool(judged.findings)
+
+    def add_doubt(self, oracle: str, doubt: Inconclusive | Unstable, origin: str, case: Case) -> None:
+        """Store a doubt about a case, unless there are enough of its kind."""
+        self._store.add_doubt(doubt_of(oracle, doubt, origin, case))
 
     @property
     def findings(self) -> tuple[StoredFinding, ...]:
@@ -107,6 +119,7 @@ class ExternalRun:
             **self.counts,
             "judged": self.judged,
             "confirmed": self.confirmed,
+            "failed": self.failed,
             "canaries": self._store.canaries,
             "judged_by_oracle": nested(self.counters.judged_by),
             "findings": findings,
@@ -151,4 +164,6 @@ def print_results(external: ExternalRun, headline: str) -> typer.Exit:
         say(f"not reduced: {unreduced}; a run reduces at most {REDUCTIONS}")
     if not external.findings:
         say("No finding.")
-    return typer.Exit(1 if external.findings else 0)
+    if external.failed:
+        say(f"pgduel failed on {external.failed} cases, which are not judged, or not by all oracles.")
+    return typer.Exit(1 if external.findings else 2 if external.failed else 0)

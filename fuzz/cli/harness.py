@@ -129,16 +129,19 @@ def _fuzz(
         campaign = HarnessCampaign(arm, store, shown.progress, found, lambda: bool(interrupt))
         until = time.monotonic() + (plan.limits.seconds or 0.0)
         results: list[HarnessResult] = []
-        for harness_, program in programs.items():
+        broken: list[str] = []
+        for number, (harness_, program) in enumerate(programs.items()):
             if interrupt:
                 break
-            left = max(1.0, until - time.monotonic())
-            with kept_inputs(harness_.name, inputs) as kept:
-                share = left / (len(programs) - len(results))
-                results.append(campaign.fuzz(harness_, program, kept, _SEEDS / harness_.name, share, plan.seed))
-            shown.say(_line(results[-1]))
-            if remark := results[-1].remark:
-                shown.say(remark)
+            share = max(1.0, until - time.monotonic()) / (len(programs) - number)
+            try:
+                with kept_inputs(harness_.name, inputs) as kept:
+                    results.append(campaign.fuzz(harness_, program, kept, _SEEDS / harness_.name, share, plan.seed))
+            except CaseError as error:
+                broken.append(str(error))
+                shown.say(f"{harness_.name}: {error}")
+                continue
+            _report(results[-1], shown)
             _note_progress(store, results)
         store.record_end(INTERRUPTED if interrupt else "time is up")
     findings = harness_findings(store)
@@ -148,7 +151,15 @@ def _fuzz(
     if not findings:
         say("No finding.")
     write_json(json_file, {"campaign": store.directory.name, "seed": plan.seed, **_json(results, findings, plan)})
+    if broken and not findings:
+        raise CaseError(f"{len(broken)} of {len(programs)} harnesses failed: {broken[0]}")
     return 1 if findings else 0
+
+
+def _report(result: HarnessResult, shown: Display) -> None:
+    shown.say(_line(result))
+    if result.remark:
+        shown.say(result.remark)
 
 
 def _note_progress(store: Store, results: Sequence[HarnessResult]) -> None:

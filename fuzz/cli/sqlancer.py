@@ -9,6 +9,7 @@ from fuzz.campaign.plan import Plan
 from fuzz.cli import options
 from fuzz.cli.app import app, write_json
 from fuzz.cli.external_run import ExternalRun, external_run, print_results
+from fuzz.errors import CaseError
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
 from fuzz.sources.sqlancer.logs import case_of
@@ -73,6 +74,11 @@ def _round(external: ExternalRun, path: str, oracle: str) -> None:
     external.counts["queries"] += ran.queries
     for log in ran.reports.values():
         external.counts["reports"] += 1
-        case = case_of(log, external.target)
+        try:
+            case = case_of(log, external.target)
+        except CaseError as error:
+            external.failed += 1
+            external.shown.say(f"not judged, seed {log.seed}: {error}")
+            continue
         if not external.judge(case, f"sqlancer --random-seed {log.seed} --oracle {oracle}"):
             external.shown.say(f"not confirmed, seed {log.seed}: {' '.join(log.error.split())[:160]}")

@@ -15,6 +15,8 @@ from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
 from fuzz.sources.sqlsmith import SEEDS
 from fuzz.sources.workloads import require_workload
+from oracles.model.case import Case
+from oracles.model.oracle import Unstable
 
 _STATEMENTS: Final = 2000  # on one scene
 _ROUND: Final = 60.0  # seconds at most on one scene
@@ -70,8 +72,13 @@ def _round(external: ExternalRun) -> None:
     counts["statements"] += found.statements
     counts["crashes"] += len(found.deaths)
     counts["internal_errors"] += len(found.errors)
-    for sent in (*found.deaths, *((statement,) for statement in found.errors)):
+    for failure in (*found.deaths, *found.errors):
         external.await_servers()
         origin = f"sqlsmith --seed={smith.seed} on {drawn}"
-        if not any(external.judge(case, origin) for case in cases(scene, sent)):
-            external.shown.say(f"not confirmed, {origin}: after {sent[-1][:100]!r}")
+        tried = list(cases(scene, failure.statements))
+        if not any(external.judge(case, origin) for case in tried):
+            external.shown.say(f"not confirmed, {origin}: after {failure.statements[-1][:100]!r}")
+            doubt = Unstable("SQLsmith caused it once, and never again", sides=("no failure", failure.report))
+            external.add_doubt(
+                failure.oracle, doubt, origin, tried[-1] if tried else Case("sqlsmith", tuple(scene), ())
+            )

@@ -339,7 +339,7 @@ def _compared(
     spec: Spec, arms: tuple[str, str], reference: Sequence[str], suspect: Sequence[str]
 ) -> Finding | Unstable | None:
     """Return the finding or doubt about a suspect, given the outputs of both arms; None without a difference."""
-    if not reference or suspect == reference[: len(suspect)]:
+    if not reference or suspect == reference[: len(suspect)] or not _differing(reference, suspect):
         return None
     if not is_reproducible(reference, suspect):
         return _doubt(arms, reference, suspect)

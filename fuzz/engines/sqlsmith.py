@@ -9,6 +9,7 @@ import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from pglast import ast
@@ -16,10 +17,11 @@ from pglast.parser import ParseError
 from psycopg.conninfo import make_conninfo
 
 from fuzz.errors import CaseError, last_line
-from fuzz.execution.serverlog import Entry, deaths, split
+from fuzz.execution.serverlog import Entry, crash_of, deaths, split
 from fuzz.servers.cluster import Cluster
 from fuzz.sources.sqlsmith import PROGRAM
-from oracles.internal_error import CLASS, template_of
+from oracles.crash import Crash
+from oracles.internal_error import CLASS, InternalError, template_of
 from oracles.model.case import Case, Kind, Step
 from oracles.sql.parsing import parse_statements
 
@@ -53,6 +55,15 @@ class Smith:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """A crash or internal error: the oracle that judges such failures, SQLsmith's statements, and the log's report."""
+
+    oracle: str
+    statements: tuple[str, ...]
+    report: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ran:
     """The results of a run.
 
@@ -60,15 +71,15 @@ class Ran:
     """
 
     statements: int
-    deaths: tuple[tuple[str, ...], ...]
-    errors: tuple[str, ...] = ()
+    deaths: tuple[Failure, ...]
+    errors: tuple[Failure, ...] = ()
 
 
 def run(smith: Smith, cluster: Cluster, database: str, seconds: float, options: str = "") -> Ran:
     """Run SQLsmith until it ends or for `seconds`. Raises CaseError if it executes no statement."""
     offset = cluster.log_size()
     output = execute(smith, cluster, database, seconds, f"{_LOGGED} {options}".strip())
-    found = ran(split(cluster.log_since(offset)))
+    found = ran(split(cluster.log_since(offset)), cluster.build.bindir / "postgres")
     if not found.statements:
         raise CaseError(f"SQLsmith does not run: {last_line(output, 'no output')}")
     return found
@@ -91,19 +102,25 @@ def execute(smith: Smith, cluster: Cluster, database: str, seconds: float, optio
     return output
 
 
-def ran(entries: Sequence[Entry]) -> Ran:
-    """Return the results of SQLsmith's sessions in a server's log."""
+def ran(entries: Sequence[Entry], executable: Path) -> Ran:
+    """Return the results of SQLsmith's sessions in the log of a server, whose program names places in backtraces."""
     sent: dict[int, list[str]] = {}
-    errors: dict[str, str] = {}
+    errors: dict[str, Failure] = {}
     for entry in entries:
         if logged := _STATEMENT.match(entry.text):
             sent.setdefault(entry.pid, []).append(_unindented(logged[1]))
         elif (internal := _INTERNAL.match(entry.text)) and entry.pid in sent:
-            errors.setdefault(template_of(internal[1]), sent[entry.pid][-1])
+            failure = Failure(InternalError.name, (sent[entry.pid][-1],), internal[0])
+            errors.setdefault(template_of(internal[1]), failure)
     dead = deaths(entries)
     died = [dead.leaders.get(pid, pid) for pid in dead.lines]
     drawn = sum(not _WRAPPERS.match(sql) for statements in sent.values() for sql in statements)
-    return Ran(drawn, tuple(tuple(sent[pid]) for pid in dict.fromkeys(died) if pid in sent), tuple(errors.values()))
+    crashed = tuple(
+        Failure(Crash.name, tuple(sent[pid]), crash_of(pid, entries, executable) or "")
+        for pid in dict.fromkeys(died)
+        if pid in sent
+    )
+    return Ran(drawn, crashed, tuple(errors.values()))
 
 
 def _unindented(text: str) -> str:

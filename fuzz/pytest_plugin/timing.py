@@ -64,7 +64,8 @@ class Timing:
         than, arm = self._two(flavor, arms)
         steps = steps_of(scene)
         with ExitStack() as stack:
-            sessions = {each.name: stack.enter_context(_session(each, settings)) for each in (than, arm)}
+            sessions = {each.name: stack.enter_context(_session(each)) for each in (than, arm)}
+            _set(sessions, settings)
             for name, session in sessions.items():
                 _execute(name, session, (*steps, *statements))  # the query, too, so that caches are warm
 
@@ -118,22 +119,35 @@ def _names(arms: Sequence[str], wanted: tuple[str | None, str | None]) -> tuple[
 
 
 @contextmanager
-def _session(arm: Arm, settings: Mapping[str, str]) -> Iterator[Connection]:
-    """Open a session in a new database, and drop it at the end. Settings that the arm lacks are left out."""
+def _session(arm: Arm) -> Iterator[Connection]:
+    """Open a session in a new database, and drop it at the end."""
     database = sql.Identifier(_DATABASE)
     drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(database)
     with connected(arm) as admin:
         admin.execute(drop)
         admin.execute(sql.SQL("CREATE DATABASE {}").format(database))
-        known = {name for (name,) in admin.execute("SELECT lower(name) FROM pg_settings")}
         try:
             with connected(arm, _DATABASE) as session:
-                for name, value in settings.items():
-                    if name.lower() in known:
-                        session.execute("SELECT set_config(%s, %s, false)", (name, value))
                 yield session
         finally:
             admin.execute(drop)
+
+
+def _set(sessions: Mapping[str, Connection], settings: Mapping[str, str]) -> None:
+    """Set each setting on the arms that have it. Raises CaseError if none has it, or one refuses the value."""
+    known = {
+        arm: {name for (name,) in session.execute("SELECT lower(name) FROM pg_settings")}
+        for arm, session in sessions.items()
+    }
+    for name, value in settings.items():
+        having = [arm for arm in sessions if name.lower() in known[arm]]
+        if not having:
+            raise CaseError(f"no arm has the setting {name!r}; correct its name")
+        for arm in having:
+            try:
+                sessions[arm].execute("SELECT set_config(%s, %s, false)", (name, value))
+            except psycopg.Error as error:
+                raise CaseError(f"{arm} refuses the setting {name} = {value!r}: {first_line(str(error))}") from error
 
 
 def _execute(arm: str, session: Connection, steps: Sequence[Step]) -> None:

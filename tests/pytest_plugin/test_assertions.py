@@ -82,6 +82,12 @@ def test_itself(duel):
 
 def test_no_query(duel):
     duel.faster("CREATE TABLE t (a int)")
+
+def test_a_setting_of_no_arm(duel):
+    duel.faster("SELECT 1", settings={"work_memm": "64kB"})
+
+def test_a_value_that_is_refused(duel):
+    duel.faster("SELECT 1", settings={"work_mem": "much"})
 """
 _PARTITIONS = "\n".join(
     f"CREATE TABLE p{number} PARTITION OF p FOR VALUES FROM ({number * 10}) TO ({number * 10 + 10});"
@@ -195,8 +201,10 @@ def test_a_patch_that_does_not_apply_is_one_line(run: Run, tmp_path: Path) -> No
 
 def test_times_are_compared(run: Run) -> None:
     result = run(_FASTER, *SHIPPED)
-    result.assert_outcomes(passed=1, failed=3)
+    result.assert_outcomes(passed=1, failed=5)
     text = failures(result)["test_slower"]
+    assert "no arm has the setting 'work_memm'; correct its name" in failures(result)["test_a_setting_of_no_arm"]
+    assert "refuses the setting work_mem = 'much': " in failures(result)["test_a_value_that_is_refused"]
     assert "compares patched with itself; name two arms" in failures(result)["test_itself"]
     assert "duel.faster needs one query" in failures(result)["test_no_query"]
     assert re.search(r"patched is not shown to be faster than master: it takes [\d.]+ times as long, 95% interv", text)

@@ -57,7 +57,7 @@ def test_crashes_of_sqlsmith_become_cases(arm: Arm, target: SourceDatabase) -> N
         database = connection.info.dbname
     found = run(Smith(seed=1, queries=60), arm.cluster, database, 120, fault)
     assert found.deaths
-    alone, *_ = cases(SCENE, found.deaths[0])
+    alone, *_ = cases(SCENE, found.deaths[0].statements)
     assert "canary" in alone.steps[-1].sql
     with Executor((arm,), "replay") as executor:  # has no planted fault
         seen = executor.observe(alone, [Run("only", ())])[Run("only", ())]

@@ -168,6 +168,8 @@ def replay(program: Path, data: bytes) -> Failure | None:
         server_account().lend(Path(scratch))
         file = _lent_input(data, Path(scratch))
         status, output = libfuzzer(program, [f"-runs={TRIES}", str(file)], _no_profile(), 60.0 * TRIES)
+    if status and not message_of(output):  # a full disk, for example, ends a harness that starts a server
+        raise CaseError(f"harness {program} ended with {status}: {last_line(output, 'no output')}")
     return failure_of(output, data) if status else None
 
 

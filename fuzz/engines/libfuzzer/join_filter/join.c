@@ -236,8 +236,7 @@ run_join(const Settings *drawn)
 			rescan(settings->scans[i].changed);
 		complete = scan(settings->scans[i].limit);
 		table = join->hj_HashTable;
-		if (complete)
-			check_result(true);
+		check_result(complete);
 		if (table && (table->totalTuples > 0 || HJ_FILL_OUTER(join)))
 			check_counters(table);
 	}

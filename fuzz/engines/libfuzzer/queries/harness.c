@@ -15,7 +15,7 @@
 #include "varatt.h"
 
 #define QUERIES		16			/* of an input: a fork takes as long as several of them */
-#define LENGTH		512			/* as many bytes as they read at most */
+#define LENGTH		2048		/* more bytes than they read; those after the end would be zero */
 
 /* The rows of a query, in any order */
 typedef struct Rows
