@@ -131,7 +131,7 @@ class _CancellationPair(ExplainedCostPair):
             summary=f"step {step}: {_SYMPTOM}, {_CANCELS} times",
             expected=ended(ours),
             actual=ended(theirs),
-            evidence=(self.evidence(self.case.all_steps[step].sql),),
+            evidence=self.evidence(self.case.all_steps[step].sql),
         )
 
 

@@ -42,8 +42,8 @@ class _PlanningCostPair(CostPair):
     def compared(self) -> tuple[list[int], Inconclusive | None]:
         return planned_steps(*(self.observations[self.first(arm)] for arm in (self.reference, self.suspect)))
 
-    def evidence(self, sql: str) -> Evidence:
-        return Evidence(sql, planned=True)
+    def evidence(self, sql: str) -> tuple[Evidence, ...]:
+        return (Evidence(sql, planned=True),)
 
 
 class PlanningCost(CostOracle):

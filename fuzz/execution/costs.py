@@ -29,6 +29,7 @@ _EXECUTION = re.compile(
     r"pgduel_probe: executor used ([0-9.]+) ms of CPU time and ([0-9.]+) kB of memory,"
     r" and left interrupts pending for ([0-9.]+) ms of CPU time"
 )
+_COPY = re.compile(r"pgduel_probe: COPY used ([0-9.]+) kB of memory")
 _EXECUTION_COSTS = (EXECUTOR_CPU, EXECUTOR_MEMORY, UNINTERRUPTED)  # in the order of the message
 _CANCEL = re.compile(r"pgduel_probe: the cancel took ([0-9.]+) ms of CPU time")
 _WIDEST = re.compile(r"pgduel_probe: widest tuple of hash tables has ([0-9]+) bytes")
@@ -40,6 +41,13 @@ def costs_in(message: str) -> Mapping[str, float]:
         return {PLANNER_CPU: 1000 * (float(planned[1]) + float(planned[2]))}
     executed = _EXECUTION.match(message)
     return dict(zip(_EXECUTION_COSTS, map(float, executed.groups()), strict=True)) if executed else {}
+
+
+def memory_in(messages: Iterable[str]) -> float:
+    """Return the memory in the messages of a command, which may have run several statements: kB, the maximum."""
+    used = [float(found[1]) for text in messages if (found := _COPY.match(text))]
+    used += [costs_in(text).get(EXECUTOR_MEMORY, 0.0) for text in messages]
+    return max(used, default=0.0)
 
 
 def cancel_in(messages: Iterable[str]) -> Mapping[str, float]:

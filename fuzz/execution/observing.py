@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fuzz.execution import messages
-from fuzz.execution.costs import cancel_in, costs_in, widest_in
+from fuzz.execution.costs import cancel_in, costs_in, memory_in, widest_in
 from fuzz.execution.session import Frames, application_name
 from fuzz.execution.wire import Reply
 from oracles.explain.nodes import EXECUTOR_CPU, planning_time
@@ -88,8 +88,10 @@ class Reader:
             first, second = (self._merge([reply]) for reply in replies)
             return replace(first, read_back=second, transaction=second.transaction)
         merged = self._merge(replies)
-        if not self._explains or step.kind is not Kind.QUERY:
+        if not self._explains:
             return merged
+        if step.kind is not Kind.QUERY:
+            return replace(merged, memory=memory_in([message.text for message in merged.messages]))
         if merged.outcome is not Outcome.OK:
             return replace(merged, plan=_canceled(merged.messages) or None)
         return _with_plan(replace(merged, tags=(), columns=(), earlier_columns=(), rows=()), replies)

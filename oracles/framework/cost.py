@@ -63,8 +63,8 @@ class CostPair(Pair):
         """Return the steps whose costs can be compared, and a doubt about the others, if there is one."""
 
     @abstractmethod
-    def evidence(self, sql: str) -> Evidence:
-        """Return the evidence of a finding about a query."""
+    def evidence(self, sql: str) -> tuple[Evidence, ...]:
+        """Return the evidence of a finding about a statement."""
 
     def legal_reason(self, _cost: Cost, _step: int) -> str:
         """Return a reason for which a cost may be beyond the margin in each round without a fault, or ""."""
@@ -101,7 +101,15 @@ class CostPair(Pair):
 
     def first_plans(self, arm: str) -> Mapping[int, Node]:
         """Return the plans of the first measurement by step."""
-        return dict(plans(self.observations[self.first(arm)]))
+        return self.plans_of(self.first(arm))
+
+    def plans_of(self, run: Run) -> Mapping[int, Node]:
+        """Return what has the costs of a run, by step: plans."""
+        return dict(plans(self.observations[run]))
+
+    def place(self, _step: int, plan: Node) -> str:
+        """Return the end of a finding's origin."""
+        return f"{UNDER_PLAN}{plan_kinds(plan)}"
 
     def _exceeding(self, cost: Cost, steps: Sequence[int]) -> list[int]:
         """Return the steps that exceed the margin, those with the largest factor first."""
@@ -122,7 +130,7 @@ class CostPair(Pair):
                 run = self.round(arm, step, number)
                 if run not in self.observations:
                     return More((run,), frozenset({cost.name}))
-                pair.append(dict(plans(self.observations[run])).get(step))
+                pair.append(self.plans_of(run).get(step))
             ours, theirs = pair
             if ours is None or theirs is None or not cost.exceeds(ours, theirs):
                 return Unstable(f"{cost.name}: not in all rounds", step, self._first_costs(cost, step))
@@ -149,12 +157,12 @@ class CostPair(Pair):
         return Finding(
             oracle=self.oracle,
             arms=(self.reference, self.suspect),
-            origin=f"{cost.name}{UNDER_PLAN}{plan_kinds(pairs[0][0])}",
+            origin=f"{cost.name}{self.place(step, pairs[0][0])}",
             step=step,
             summary=f"step {step}: {cost.name}: {theirs:.4g} {cost.unit}, {times}",
             expected=f"{cost.name} of {ours:.4g} {cost.unit}, or little more, in {len(pairs)} rounds",
             actual=f"{cost.name} of {theirs:.4g} {cost.unit}, beyond the margin in each round",
-            evidence=(self.evidence(self.case.all_steps[step].sql),),
+            evidence=self.evidence(self.case.all_steps[step].sql),
         )
 
 
@@ -179,7 +187,7 @@ class ExplainedCostPair(CostPair):
         seen = [self.observations[self.first(arm)] for arm in (self.reference, self.suspect)]
         if any(each.residue is None for each in seen):
             return [], lost_session(*seen)
-        ours, theirs = (dict(plans(each)) for each in seen)
+        ours, theirs = (self.first_plans(arm) for arm in (self.reference, self.suspect))
         common = sorted(ours.keys() & theirs.keys())
         return [step for step in common if self.form(ours[step]) == self.form(theirs[step])], None
 
@@ -187,9 +195,9 @@ class ExplainedCostPair(CostPair):
     def form(self, plan: Node) -> Hashable:
         """Return what two plans must share so that their costs can be compared."""
 
-    def evidence(self, sql: str) -> Evidence:
+    def evidence(self, sql: str) -> tuple[Evidence, ...]:
         """Return the evidence of an explained query."""
-        return Evidence(sql, explained=True)
+        return (Evidence(sql, explained=True),)
 
 
 class CostOracle(SampledPairwise):

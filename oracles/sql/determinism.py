@@ -91,6 +91,14 @@ def leaves_dead_rows(statement: Any) -> bool:
     return not _search(statement, _DeadRows())
 
 
+def changes_plainly(statement: Any) -> bool:
+    """Return whether a statement inserts, updates or deletes rows of at most one table, as far as it shows.
+
+    No join, subquery, grouping or sort is needed for it.
+    """
+    return isinstance(statement, (ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt)) and _search(statement, _Composed())
+
+
 def calls(expression: Any, names: Collection[str]) -> bool:
     """Return whether the expression itself, not a subquery in it, calls one of these functions."""
     return not _search(expression, _Calls(names))
@@ -153,6 +161,24 @@ class _DeadRows(Reader):
             raise _Found
 
 
+class _Composed(Reader):
+    def visit(self, _ancestors: Any, node: Any) -> None:
+        if isinstance(node, _COMPOSED):
+            raise _Found
+
+    def visit_SelectStmt(self, _ancestors: Any, node: Any) -> None:
+        if len(node.fromClause or ()) > 1 or node.groupClause or node.distinctClause or node.sortClause or node.larg:
+            raise _Found
+
+    def visit_UpdateStmt(self, _ancestors: Any, node: Any) -> None:
+        if node.fromClause:
+            raise _Found
+
+    def visit_DeleteStmt(self, _ancestors: Any, node: Any) -> None:
+        if node.usingClause:
+            raise _Found
+
+
 class _Doubts(Reader):
     def visit(self, _ancestors: Any, node: Any) -> None:
         if isinstance(node, _DOUBTFUL):
@@ -199,6 +225,7 @@ _LEAVING_DEAD_ROWS: Final = (
     *(ast.DeleteStmt, ast.MergeStmt, ast.UpdateStmt, ast.OnConflictClause, ast.RefreshMatViewStmt),
     *(ast.CallStmt, ast.CreateFunctionStmt, ast.DoStmt, ast.RuleStmt),
 )
+_COMPOSED: Final = (ast.CommonTableExpr, ast.JoinExpr, ast.RangeSubselect, ast.SubLink, ast.WindowDef)
 _ROLLING_BACK: Final = (TransactionStmtKind.TRANS_STMT_ROLLBACK, TransactionStmtKind.TRANS_STMT_ROLLBACK_TO)
 _DOUBTFUL: Final = (
     *(*_CHANGING, ast.LockingClause),

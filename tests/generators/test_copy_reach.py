@@ -125,6 +125,7 @@ def test_limits_are_crossed(census: Census, counter: str) -> None:
             "copy.written.no_columns",
             "copy.written.filling",
             "copy.written.partition",
+            *("copy.written.leaves", "copy.written.leaves.error", "copy.of_client", "copy.out.of_client"),
         ),
         *("trigger.reading_partition", "trigger.reading_table", "reading.check", "reading.default"),
         *("plpgsql.caught", "plpgsql.loop", "plpgsql.nested", "plpgsql.escaping"),

@@ -196,7 +196,7 @@ def _varied(rng: random.Random, draft: Draft) -> Draft:
     if where:
         tags += ("copy.where",)
     target = Target(draft.table, batch, options)
-    if options.format in LINES and batch.rows and options.default is None and chance(rng, 25):
+    if options.format in LINES and batch.rows and chance(rng, 25):
         verbosity = pick(rng, ((), (), ("LOG_VERBOSITY verbose",)))
         options = replace(options, clauses=(*options.clauses, "ON_ERROR ignore", *verbosity))
         batch = misspell(target, rng, pick(rng, (0, 1, 3)))

@@ -87,6 +87,25 @@ def encoded_input(rng: random.Random) -> WrittenCopy:
     return WrittenCopy("one_text", f"ENCODING '{encoding}'", data, "encoded", fails)
 
 
+def client_encoded(rng: random.Random) -> tuple[Step, ...]:
+    """Return COPYs in both directions without the option, so that the client's encoding counts."""
+    encoding = pick(rng, ("SJIS", "LATIN1", "EUC_JP", "UHC"))
+    characters = _CHARACTERS.get(encoding, _CHARACTERS["SJIS"])
+    lines = "\n".join(pick(rng, characters) * between(rng, 1, 9) for _ in range(between(rng, 1, 5)))
+    out = f"COPY (SELECT E'{''.join(map(_escaped, characters))}' AS s) TO STDOUT"
+    options = pick(rng, ("", " WITH (FORMAT csv)"))
+    copied = Step(
+        f"COPY one_text FROM STDIN{options}", Kind.COPY_IN, copy_data=lines.encode(encoding), tags=("copy.of_client",)
+    )
+    return (
+        Step(f"SET client_encoding = '{encoding}'"),
+        copied,
+        Step(out + options, Kind.COPY_OUT, ordered=True, tags=("copy.out", "copy.out.of_client")),
+        Step("RESET client_encoding"),
+        Step("SELECT length(s), md5(s) FROM one_text", Kind.QUERY),
+    )
+
+
 def _options(rng: random.Random, encoding: str) -> Options:
     form = LINE_FORMATS.pick(rng)
     delimiters = CSV_DELIMITERS if form is Format.CSV else _DELIMITERS

@@ -1,7 +1,7 @@
 """COPY of small tables of unusual shapes.
 
-They have no columns, many columns, several volatile defaults, a NOT NULL domain, or row security. Another one is a
-partition, which COPY names itself.
+They have no columns, many columns, several volatile defaults, a NOT NULL domain, row security, or leaves that differ.
+Another one is a partition, which COPY names itself.
 """
 
 import random
@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Final
 
 from fuzz.generators.choices import Weighted, between, chance, pick
+from fuzz.generators.copy_batches.encoded import client_encoded
 from fuzz.generators.copy_batches.formats import SIGNATURE, TRAILER
+from fuzz.generators.copy_batches.leaves import uneven_leaves
 from fuzz.generators.copy_batches.written import WrittenCopy
 from oracles.model.case import Kind, Step
 
@@ -122,6 +124,8 @@ SHAPES: Final[Weighted[Callable[[random.Random], tuple[Step, ...]]]] = Weighted(
     (3, _partition),
     (3, _guarded),
     (2, _old_syntax),
+    (3, client_encoded),
+    (6, uneven_leaves),
 )
 
 

@@ -23,6 +23,7 @@ class WrittenCopy:
     data: bytes
     tag: str
     fails: bool = False
+    where: str = ""  # the WHERE clause, with a space before it
 
     @property
     def step(self) -> Step:
@@ -33,7 +34,7 @@ class WrittenCopy:
             f"copy.written.{self.tag}",
             *((f"copy.written.{self.tag}.error",) if self.fails else ()),
         )
-        sql = f"COPY {self.target} FROM STDIN{options}"
+        sql = f"COPY {self.target} FROM STDIN{options}{self.where}"
         return Step(sql, Kind.COPY_IN, copy_data=self.data, may_fail=self.fails, tags=tags)
 
 

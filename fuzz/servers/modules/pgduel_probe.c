@@ -15,9 +15,10 @@
  * of resource owners that it takes.  SHOW pgduel_probe.counters lists all
  * counters as name=number; each can be summed over sessions.  No hook exists
  * around table_multi_insert, so the entry of heap's table access method is
- * replaced.  ResourceOwnerData is private to resowner.c; its definition is
- * copied from the tree of the build when this file is compiled.  If that is
- * not possible, the owners' counters are missing.
+ * replaced, as is that of single inserts.  ResourceOwnerData is private to
+ * resowner.c; its definition is copied from the tree of the build when this
+ * file is compiled.  If that is not possible, the owners' counters are
+ * missing.
  *
  * While pgduel_probe.cost is on, each statement that the executor runs ends
  * with an INFO message: the CPU time of the executor, in this process and in
@@ -26,7 +27,9 @@
  * use, not blocks, because a chunk more may need a block of twice the size.
  * The message also has the longest CPU time for which the executor left a
  * request for an interrupt pending.  Each millisecond, a timer makes such a
- * request, which has no effect but a call of ProcessInterrupts().
+ * request, which has no effect but a call of ProcessInterrupts().  A COPY
+ * FROM ends with an INFO message, too: the memory that it added, as seen at
+ * some of its inserts, since all of it is freed at the end.
  *
  * If pgduel_probe.cancel_after is not 0 either, a process that has used so
  * much CPU time in the executor for EXPLAIN (ANALYZE) cancels its statement.
@@ -339,6 +342,50 @@ count_flush(Relation rel, TupleTableSlot **slots, int nslots)
 			 nslots < 1000 ? FLUSH_100_999 : FLUSH_1000]++;
 }
 
+/*
+ * COPY's memory
+ */
+
+#define BETWEEN_LOOKS	16		/* single inserts */
+
+static bool cost = false;
+static Size copy_before;		/* bytes when the COPY FROM under way began */
+static Size copy_most;			/* bytes at any look since then */
+static int	single_inserts;
+
+/* The bytes that chunks of a context and its children use. */
+static Size
+memory_used(MemoryContext context)
+{
+	MemoryContextCounters found = {0};
+	Size		used;
+
+	context->methods->stats(context, NULL, NULL, &found, false);
+	used = found.totalspace - found.freespace;
+	for (MemoryContext child = context->firstchild; child != NULL; child = child->nextchild)
+		used += memory_used(child);
+	return used;
+}
+
+static void
+look_at_memory(void)
+{
+	if (cost && current.copies > 0)
+		copy_most = Max(copy_most, memory_used(TopMemoryContext));
+}
+
+static void (*real_tuple_insert) (Relation rel, TupleTableSlot *slot, CommandId cid, int options,
+								  struct BulkInsertStateData *bistate);
+
+static void
+looking_tuple_insert(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
+					 struct BulkInsertStateData *bistate)
+{
+	real_tuple_insert(rel, slot, cid, options, bistate);
+	if (single_inserts++ % BETWEEN_LOOKS == 0)
+		look_at_memory();
+}
+
 static void (*real_multi_insert) (Relation rel, TupleTableSlot **slots, int nslots, CommandId cid,
 								  int options, struct BulkInsertStateData *bistate);
 
@@ -347,6 +394,7 @@ counting_multi_insert(Relation rel, TupleTableSlot **slots, int nslots, CommandI
 					  int options, struct BulkInsertStateData *bistate)
 {
 	real_multi_insert(rel, slots, nslots, cid, options, bistate);
+	look_at_memory();
 	if (reach && current.copies > 0)
 	{
 		look_at_owner();
@@ -355,18 +403,20 @@ counting_multi_insert(Relation rel, TupleTableSlot **slots, int nslots, CommandI
 }
 
 static void
-replace_multi_insert(void)
+replace_inserts(void)
 {
 	TableAmRoutine *heap = (TableAmRoutine *) GetHeapamTableAmRoutine();
 
-	if (!protect(&heap->multi_insert, sizeof(heap->multi_insert), PROT_READ | PROT_WRITE))
+	if (!protect(heap, sizeof(TableAmRoutine), PROT_READ | PROT_WRITE))
 	{
-		elog(LOG, "pgduel_probe cannot count flushes: mprotect failed: %m");
+		elog(LOG, "pgduel_probe cannot watch inserts: mprotect failed: %m");
 		return;
 	}
+	real_tuple_insert = heap->tuple_insert;
+	heap->tuple_insert = looking_tuple_insert;
 	real_multi_insert = heap->multi_insert;
 	heap->multi_insert = counting_multi_insert;
-	protect(&heap->multi_insert, sizeof(heap->multi_insert), PROT_READ);
+	protect(heap, sizeof(TableAmRoutine), PROT_READ);
 }
 
 static ProcessUtility_hook_type next_utility = NULL;
@@ -387,7 +437,12 @@ watch_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree, Proces
 	counters[COPY_FROM]++;
 	current.any = false;
 	if (current.copies++ == 0)
+	{
 		RegisterResourceReleaseCallback(count_release, NULL);
+		if (cost)
+			copy_before = copy_most = memory_used(TopMemoryContext);
+		single_inserts = 0;
+	}
 	PG_TRY();
 	{
 		next(pstmt, query, read_only_tree, context, params, environment, dest, completion);
@@ -401,6 +456,8 @@ watch_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree, Proces
 			counters[COPY_NO_BATCH]++;
 	}
 	PG_END_TRY();
+	if (cost && current.copies == 0)
+		ereport(INFO, (errmsg("pgduel_probe: COPY used %.3f kB of memory", (copy_most - copy_before) / 1024.0)));
 }
 
 static const char *
@@ -569,7 +626,6 @@ replace_hash_functions(int *salt, void **extra, GucSource source)
 
 #define BETWEEN_REQUESTS	1000000 /* nanoseconds */
 
-static bool cost = false;
 static int	cancel_after = 0;	/* milliseconds of CPU time, or 0 */
 static int	depth = 0;			/* of calls of the executor under way */
 static uint64 started;			/* when the outermost began */
@@ -657,20 +713,6 @@ add_to_workers(Workers *workers)
 	pg_atomic_fetch_add_u64(&workers->spent, spent);
 	while (most < ignored && !pg_atomic_compare_exchange_u64(&workers->ignored, &most, ignored))
 		;
-}
-
-/* The bytes that chunks of a context and its children use. */
-static Size
-memory_used(MemoryContext context)
-{
-	MemoryContextCounters found = {0};
-	Size		used;
-
-	context->methods->stats(context, NULL, NULL, &found, false);
-	used = found.totalspace - found.freespace;
-	for (MemoryContext child = context->firstchild; child != NULL; child = child->nextchild)
-		used += memory_used(child);
-	return used;
 }
 
 static uint64
@@ -934,7 +976,7 @@ _PG_init(void)
 	MarkGUCPrefixReserved("pgduel_probe");
 
 	install_handlers();
-	replace_multi_insert();
+	replace_inserts();
 	next_utility = ProcessUtility_hook;
 	ProcessUtility_hook = watch_utility;
 	install_executor_hooks();
