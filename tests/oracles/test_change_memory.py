@@ -19,16 +19,12 @@ def using(kilobytes: float, tag: str = "COPY 1") -> Observation:
     return replace(ok(tag=tag), memory=kilobytes)
 
 
-def judged(
-    master: Observation,
-    patched: Observation,
-    step: Step = COPY,
-    respond: Callable[[Run], CaseObservation] | None = None,
-) -> tuple[tuple[Verdict, ...], list[Run]]:
-    def by_arm(run: Run) -> CaseObservation:
-        return seen(master if run.arm == "master" else patched, ok())
+def judged_by(respond: Callable[[Run], CaseObservation], step: Step = COPY) -> tuple[tuple[Verdict, ...], list[Run]]:
+    return judged_with_runs(ChangeMemory(), case(step, query(), samples=(EXPLAINED,)), respond)
 
-    return judged_with_runs(ChangeMemory(), case(step, query(), samples=(EXPLAINED,)), respond or by_arm)
+
+def judged(master: Observation, patched: Observation, step: Step = COPY) -> tuple[tuple[Verdict, ...], list[Run]]:
+    return judged_by(lambda run: seen(master if run.arm == "master" else patched, ok()), step)
 
 
 def test_more_memory_is_found_after_twenty_rounds_without_the_queries() -> None:
