@@ -204,6 +204,17 @@ _SIDES: Final = Weighted(
     (1, "SELECT id, k, x, p FROM {table}{where} ORDER BY k, p, id OFFSET 0"),
     (1, "SELECT id, k, x, p FROM {table}{where} ORDER BY k DESC, id DESC OFFSET 0"),
     (1, "WITH c AS MATERIALIZED (SELECT id, k, x, p FROM {table}{where}) SELECT * FROM c WHERE id % 5 <> {low}"),
+    # Two readers of one CTE: the one that runs first may be either.
+    (
+        2,
+        "WITH c AS MATERIALIZED (SELECT id, k, x, p FROM {table}{where}) "
+        "SELECT a.id, b.k, a.x, b.p FROM c AS a JOIN c AS b ON b.id = a.id + {low}",
+    ),
+    (
+        1,
+        "WITH c AS MATERIALIZED (SELECT id, k, x, p FROM {table}{where}) "
+        "SELECT * FROM c WHERE EXISTS (SELECT FROM c AS d WHERE d.k = c.k AND d.id > c.id + {low})",
+    ),
     (
         1,
         "SELECT id, k, x, p FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY id) AS n FROM {table}{where}) "

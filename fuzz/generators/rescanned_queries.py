@@ -101,10 +101,32 @@ class _Rows:
 
 
 def _query(rng: random.Random) -> Step:
+    if chance(rng, 7):
+        return pick(rng, (_single, _spelled))(rng)
     rows = _MAKERS.pick(rng)(rng)
     driver = f"{_DRIVERS.pick(rng).format(most=between(rng, 2, 9))} AS o (x)"
     form = pick(rng, _FORMS)
     return Step(form(rng, rows, driver), Kind.QUERY, tags=(rows.kind, form.__name__.removeprefix("_")))
+
+
+def _single(rng: random.Random) -> Step:
+    """Return subqueries for one row, with or without the outer value, which fail if there are two."""
+    driver = f"{_DRIVERS.pick(rng).format(most=between(rng, 2, 9))} AS o (x)"
+    ids = pick(rng, ("o.x, {}", "o.x + 1, {}", "{}, 0", "{0}, {0} + 1")).format(between(rng, 0, 40))
+    single = f"FROM {pick(rng, _TABLES)} WHERE {pick(rng, ('id', 'id', 'k'))} IN ({ids})"
+    form = pick(rng, ("SELECT o.x, (SELECT id {}) FROM {}", "SELECT o.x, (o.x, 2) < (SELECT id, k {}) FROM {}"))
+    return Step(form.format(single, driver), Kind.QUERY, may_fail=True, tags=("single",))
+
+
+def _spelled(rng: random.Random) -> Step:
+    """Return a query that depends on the number of decimal places of an outer value, by which rows are also found."""
+    zero = f"CASE WHEN id % {between(rng, 2, 3)} = 0 THEN 0.0 ELSE 0.00 END"
+    some_rows = f"{pick(rng, _TABLES)} WHERE id <= {between(rng, 1, 90)}"
+    driver = f"(SELECT n % {between(rng, 1, 5)} + {zero} AS x FROM {some_rows})"
+    column = pick(rng, ("k", "x", "id"))
+    rows = f"SELECT count(*) AS c, min(o.x::text) AS w FROM {pick(rng, _TABLES)} WHERE {column} = o.x"
+    sql = f"SELECT o.x::text, s.c, s.w FROM {driver} AS o CROSS JOIN LATERAL ({rows}) AS s"
+    return Step(sql, Kind.QUERY, tags=("spelled",))
 
 
 def _compared(rng: random.Random, column: str = "x") -> str:

@@ -130,6 +130,8 @@ _AGEING: Weighted[Callable[[random.Random, Table], list[Step]]] = Weighted(
 )
 
 
+# Builds of indexes and CLUSTER sort on disk. Before PostgreSQL 17, the least value is 1 MB.
+_SMALL_BUILDS = Step("SET maintenance_work_mem = '64kB'", may_fail=True)
 _SETTINGS = ("SET enable_seqscan = off", "SET enable_bitmapscan = off", "SET enable_indexonlyscan = off")
 
 
@@ -154,6 +156,7 @@ class AgedIndexes(Generator):
         """Return a case: a table with indexes, then queries between changes and maintenance."""
         table = make_table(rng, scale)
         scene = [
+            *([_SMALL_BUILDS] if chance(rng, 40) else ()),
             *create(rng, table, scale),
             *(Step(sql) for sql in _SETTINGS if chance(rng, 20)),
             *(make_ageing(rng, table) if chance(rng, 60) else ()),

@@ -14,6 +14,7 @@ from fuzz.generators.copy_batches.partitions import make_partitioned
 from fuzz.generators.copy_batches.table import CopyColumn, CopyState, CopyTable, Family, Role
 from fuzz.generators.copy_batches.triggers import make_plain_trigger, make_remote_skipping
 from fuzz.generators.copy_batches.values import INT4, INT4RANGE, TEXT, make_type
+from fuzz.generators.sql.partitions import attached
 from oracles.model.case import Step
 
 _THERE = re.compile(r"CREATE TABLE (\w+_there) ")
@@ -50,11 +51,15 @@ def _foreign_partitions(rng: random.Random, table: CopyTable) -> tuple[CopyTable
     count = rng.randint(2, 4)
     for key in range(count):
         child = f"{table.name}_{key}"
-        of = f"PARTITION OF {table.name} FOR VALUES IN ({key})"
-        if rng.randrange(3):
-            statements += _remote(table, child, BATCH_SIZES.pick(rng), of)
+        bound = f"FOR VALUES IN ({key})"
+        if not rng.randrange(3):
+            statements += (f"CREATE TABLE {child} PARTITION OF {table.name} {bound}",)
+        elif chance(rng, 50):
+            statements += _remote(table, child, BATCH_SIZES.pick(rng), f"PARTITION OF {table.name} {bound}")
         else:
-            statements += (f"CREATE TABLE {child} {of}",)
+            other = shuffled(rng, [*(column.definition for column in table.columns), "gone int8"])
+            there, create = _remote(table, child, BATCH_SIZES.pick(rng), f"({', '.join(other)})")
+            statements += (there, *attached(create, child, table.name, bound))
     keys = tuple(range(count))
     return replace(table, family=Family.PARTITIONED, keys=keys, leaves=count, takes_any_key=False), statements
 

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from fuzz.generators.choices import Weighted, between, chance, pick
 from fuzz.generators.pruned_partitions.conditions import Drawing, conditions
@@ -134,7 +135,8 @@ _CHANGES = Weighted(
 def moved(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
     """Return changes of single rows that may fit no partition."""
     tree = pick(rng, scene.trees)
-    leaf = pick(rng, list(tree.level.leaves)).name
+    below = [level.name for level in islice(tree.level.levels, 1, None)]
+    member = pick(rng, [*(leaf.name for leaf in tree.level.leaves), *below])
     key, row = pick(rng, tree.keys), between(rng, 1, scene.rows)
     fitting = f"(SELECT min(id) FROM {tree.name} WHERE id >= {row})"
     update = f"UPDATE {tree.name} SET {_assigned(rng, key)} WHERE id = {fitting}"
@@ -142,7 +144,7 @@ def moved(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
     returned = "RETURNING id, tableoid::regclass::text"
     return (
         _step(f"{update} {returned}", "moved", may_fail=True),
-        _step(f"INSERT INTO {leaf} {source} {returned}", "constraint", may_fail=True),
+        _step(f"INSERT INTO {member} {source} {returned}", "constraint", may_fail=True),
         _step(f"INSERT INTO {tree.name} {source} {returned}", "fits", may_fail=True),
         *(_unfit(rng, scene) if chance(rng, 50) else ()),
     )

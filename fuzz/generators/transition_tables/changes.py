@@ -9,6 +9,7 @@ from fuzz.generators.transition_tables.scene import FRESH, SOURCE, TARGET, VIEW,
 from oracles.model.case import Kind, Step
 
 _NAMES = "id, k, v, t"
+_CHECKED = "t_checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,24 @@ def draw_change(rng: random.Random, scene: Scene, number: int) -> Step:
     if isinstance(step, str):
         step = Step(step)
     return Step(step.sql, step.kind, step.copy_data, tags=(name, scene.described))
+
+
+def checked_changes(rng: random.Random, scene: Scene, number: int) -> list[Step]:
+    """Return changes of a view that refuses rows, from the `number`th statement on, and the table's rows."""
+    condition = pick(rng, ("v < 6", "v <> 3", f"k < {between(rng, 1, scene.domain)}"))
+    option = pick(rng, ("", "LOCAL ", "CASCADED "))
+    kept = f"SELECT {_NAMES} FROM {TARGET} WHERE {condition} WITH {option}CHECK OPTION"
+    steps = [Step(f"CREATE VIEW {_CHECKED} AS {kept}")]
+    for later in range(between(rng, 2, 5)):
+        drawing = _Drawing(rng, scene, number + later)
+        rows = f"SELECT {drawing.added} FROM {SOURCE} AS s WHERE {drawing.where('s')}"
+        assigned = pick(rng, ("v = a.v + 1", "v = a.v - 1", drawing.other_key))
+        changes = (
+            f"INSERT INTO {_CHECKED} ({_NAMES}) {rows}",
+            f"UPDATE {_CHECKED} AS a SET {assigned} WHERE {drawing.where('a')}",
+        )
+        steps.append(Step(pick(rng, changes), may_fail=True, tags=("checked", scene.described)))
+    return [*steps, Step(f"SELECT {_NAMES} FROM {TARGET}", Kind.QUERY), Step(f"DROP VIEW {_CHECKED}")]
 
 
 def _insert(drawing: _Drawing) -> str:

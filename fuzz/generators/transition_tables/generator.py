@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from fuzz.generators.choices import Stream, another, begin, between, chance
 from fuzz.generators.generator import Generator, Scale
-from fuzz.generators.transition_tables.changes import draw_change
+from fuzz.generators.transition_tables.changes import checked_changes, draw_change
 from fuzz.generators.transition_tables.scene import LOG, TARGET, Scene, draw_scene
 from oracles.model.case import Case, Kind, SameRows, Step
 from oracles.reported import REPORTED
@@ -37,6 +37,9 @@ class TransitionTables(Generator):
         while another(rng, 2 * number, scale.queries):
             number += 1
             steps += _logged(rng, scene, number)
+        if chance(rng, 30):
+            begin(rng, Stream.ACTION)
+            steps += checked_changes(rng, scene, number + 1)
         return Case(self.name, scene.steps, tuple(steps), samples=(REPORTED.name,), sampled_by_content=False)
 
 
