@@ -19,6 +19,7 @@
 
 #define MAX_TABLES	6
 #define MIN_WANTED	100			/* ANALYZE never wants fewer, except of a table in an inheritance tree */
+#define LEAST_IN_TREE	30		/* rows that are asked for, however small a table's share is */
 #define FEW_BLOCKS	1021		/* "system" may need all of so many; a prime, because large numbers end in zero bits */
 
 static const char *const methods[] = {"off", "auto", "random", "system", "bernoulli"};
@@ -164,16 +165,17 @@ deviation(const PgFdwRemoteSize *size, int targrows, const PgFdwSample *sample)
 
 /*
  * Check that the expected number of rows is at least half of the requested one, and at most that; or (!at_most) that it
- * exceeds that by three standard deviations, or little more: for more rows, there may be more blocks than at first.
+ * exceeds that by three standard deviations, or little more: for more rows, there may be more blocks than at first; or
+ * that it is LEAST_IN_TREE.
  */
 static void
 check_yield(const PgFdwRemoteSize *size, PgFdwSampling method, int targrows, bool at_most, const PgFdwSample *sample)
 {
 	double		expected = pgfdw_sample_fraction(sample) * size->rows;
 	double		margin = 3 * deviation(size, targrows, sample);
-	double		wanted = at_most ? targrows : targrows + margin;
+	double		wanted = at_most ? targrows : fmax(targrows + margin, LEAST_IN_TREE);
 	double		least = at_most ? 0.5 * targrows : wanted;
-	double		most = at_most ? targrows : targrows + 1.1 * margin;
+	double		most = at_most ? targrows : fmax(targrows + 1.1 * margin, LEAST_IN_TREE);
 
 	check_fraction("the fraction of blocks or rows", sample->tablesample_fraction);
 	check_fraction("the fraction by random()", sample->random_fraction);
