@@ -54,7 +54,7 @@ class RescannedQueries(Generator):
     def generate(self, rng: random.Random, scale: Scale) -> Case:
         """Return a case: tables with dead rows and dropped columns, and queries of them."""
         scene = [step for table in _TABLES for step in _table(rng, table, scale)]
-        scene += _pairs(rng)
+        scene += [*_pairs(rng), *_numbers(rng)]
         scene += [Step(sql) for sql in _SETTINGS if chance(rng, 15)]
         begin(rng, Stream.ACTION)
         steps = [_query(rng)]
@@ -91,6 +91,13 @@ def _pairs(rng: random.Random) -> list[Step]:
     ]
 
 
+def _numbers(rng: random.Random) -> list[Step]:
+    """Return the steps for a table of numbers that are equal, but look different; few enough that a cache pays."""
+    number = f"g % {between(rng, 2, 6)} + CASE WHEN g % {pick(rng, (5, 7))} = 0 THEN 0.0 ELSE 0.00 END"
+    create = f"CREATE TABLE numbers AS SELECT {number} AS x FROM generate_series(1, {between(rng, 5, 60)}) AS g"
+    return [Step(create), Step("ANALYZE numbers")]
+
+
 @dataclass(frozen=True, slots=True)
 class _Rows:
     """A query with the outer row's value `o.x`, and a total order of its rows, or "" if they repeat."""
@@ -119,13 +126,10 @@ def _single(rng: random.Random) -> Step:
 
 
 def _spelled(rng: random.Random) -> Step:
-    """Return a query that depends on the number of decimal places of an outer value, by which rows are also found."""
-    zero = f"CASE WHEN id % {between(rng, 2, 3)} = 0 THEN 0.0 ELSE 0.00 END"
-    some_rows = f"{pick(rng, _TABLES)} WHERE id <= {between(rng, 1, 90)}"
-    driver = f"(SELECT n % {between(rng, 1, 5)} + {zero} AS x FROM {some_rows})"
+    """Return a query that depends on the decimal places of an outer value, by which rows are also found."""
     column = pick(rng, ("k", "x", "id"))
-    rows = f"SELECT count(*) AS c, min(o.x::text) AS w FROM {pick(rng, _TABLES)} WHERE {column} = o.x"
-    sql = f"SELECT o.x::text, s.c, s.w FROM {driver} AS o CROSS JOIN LATERAL ({rows}) AS s"
+    rows = f"SELECT count(*) AS c, min(o.x::text || left(s, 1)) AS w FROM {pick(rng, _TABLES)} WHERE {column} = o.x"
+    sql = f"SELECT o.x::text, s.c, s.w FROM numbers AS o CROSS JOIN LATERAL ({rows}) AS s"
     return Step(sql, Kind.QUERY, tags=("spelled",))
 
 
