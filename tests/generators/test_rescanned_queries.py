@@ -38,4 +38,4 @@ def test_no_bound_of_ordered_rows_is_null(queries: list[Step]) -> None:
 
 
 def test_a_failing_case_shrinks() -> None:
-    assert_shrinks(RescannedQueries(), scene=9, characters=320, construct="EXCEPT ALL")
+    assert_shrinks(RescannedQueries(), scene=11, characters=320, construct="EXCEPT ALL")
