@@ -16,7 +16,8 @@ shipped patches differ from master by up to a quarter in statements of some mill
 of memory is a factor of 1.5 and 64 kB, for what a patch adds to each node. A hash join in several batches holds the
 last one at its end. The bits of the hash values that select batches decide whether that is a large one. So the peaks of
 the reference's tables in several batches are allowed in addition. So are larger arrays of buckets: how many buckets the
-expected tuples deserve is judged by the oracle `buckets`.
+expected tuples deserve is judged by the oracle `buckets`. And so are the buffers of the files of more batches, whose
+number the oracle `memory` judges (725/hash_growth/96).
 """
 
 from collections.abc import Hashable
@@ -43,6 +44,7 @@ from oracles.sql.determinism import is_read_only, leaves_dead_rows
 
 _EXECUTIONS: Final = 5  # of a short query in a round
 _LONG: Final = 100.0  # ms, whose share of noise is small after one execution
+_FILE: Final = 9.0  # kB of a BufFile: a block, and less than one kB besides (src/backend/storage/file/buffile.c)
 _OVERESTIMATE: Final = 100  # times the rows of a hash table
 _BUFFERS: Final = ("Shared Hit Blocks", "Shared Read Blocks", "Local Hit Blocks", "Local Read Blocks")
 
@@ -73,13 +75,20 @@ def _in_batches(plan: Node) -> float:
 
 
 def _allowed_memory(ours: Node, theirs: Node) -> float:
-    """Return the kB that a suspect's plan may hold in addition, because of its batches and buckets."""
-    return _in_batches(ours) + max(0.0, _arrays_of_buckets(theirs) - _arrays_of_buckets(ours))
+    """Return the kB that a suspect's plan may hold in addition, because of its batches, their files, and buckets."""
+    arrays, files = (size(theirs) - size(ours) for size in (_arrays_of_buckets, _batch_files))
+    return _in_batches(ours) + max(0.0, arrays) + max(0.0, files)
 
 
 def _arrays_of_buckets(plan: Node) -> float:
     """Return the size of all arrays of buckets in kB."""
     return sum(memory_of_buckets(place.node) for place in places(plan))
+
+
+def _batch_files(plan: Node) -> float:
+    """Return the size of the buffers of batches' files in kB: each batch but the first has one of each side."""
+    batches = (place.node.get(BATCHES, 1) for place in places(plan))
+    return sum(2 * _FILE * (number - 1) for number in batches)
 
 
 def _is_parallel(plan: Node) -> bool:

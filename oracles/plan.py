@@ -15,6 +15,10 @@ tables have other sizes after the case, the difference is inconclusive (723/writ
 A finding names the first node that differs. The properties of nodes (all but their figures) are compared from the top,
 because the nodes below a node of another type have another purpose. Figures are compared from the bottom, because a
 node's cost includes the costs below it. What EXPLAIN shows of a feature in its group of fields is no property.
+
+A node of the suspect may return fewer columns than on the reference. Whether a scan below a hash join returns columns
+that nothing needs is free of cost in the plan, and depends on whether tuples will be written to batches
+(use_physical_tlist, create_hashjoin_plan in createplan.c).
 """
 
 import re
@@ -33,6 +37,7 @@ from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Agree, Canary, Inconclusive, More, Sample, Unstable, Verdict
 
 _FIGURES: Final = ("Startup Cost", "Total Cost", "Plan Rows", "Plan Width")
+_COLUMNS: Final = "Output"
 _TEMPORARY: Final = re.compile(r"\bpg_temp_\d+\b")  # the number is the backend's, not the plan's
 
 
@@ -51,7 +56,8 @@ def first_difference(ours: Node, theirs: Node) -> Difference | None:
     if ours == theirs:
         return None
     pairs = list(_pairs(ours, theirs, ()))
-    kinds = (_difference(path, _kind(one), _kind(other), figures=False) for path, one, other in pairs)
+    properties = ((path, _kind(one), _kind(other)) for path, one, other in pairs)
+    kinds = (_difference(path, one, _with_columns_of(one, other), figures=False) for path, one, other in properties)
     figures = (_difference(path, _figures(one), _figures(other), figures=True) for path, one, other in reversed(pairs))
     return next(filter(None, chain(kinds, figures)), None)
 
@@ -73,6 +79,13 @@ def _pairs(ours: Node, theirs: Node, above: tuple[str, ...]) -> Iterator[tuple[t
 def _kind(node: Node) -> dict[str, Any]:
     properties = {key: _without_numbers(value) for key, value in node.items() if key not in (*_FIGURES, "Plans")}
     return properties | {"nodes below": len(node.get("Plans", ()))}
+
+
+def _with_columns_of(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
+    """Return the properties of a node with the reference's columns if it lacks only some of these."""
+    columns = iter(ours.get(_COLUMNS, ()))
+    lacks = all(column in columns for column in theirs.get(_COLUMNS, ()))
+    return theirs | {_COLUMNS: ours[_COLUMNS]} if lacks and _COLUMNS in ours else theirs
 
 
 def _figures(node: Node) -> dict[str, Any]:

@@ -93,11 +93,11 @@ def test_more_memory_is_found_where_time_is_the_same() -> None:
     assert finding(verdicts).origin.startswith("memory of execution")
 
 
-def hashed(batches: int, held: float, peak: int, buckets: int = 1024) -> Observation:
+def hashed(batches: int, held: float, peak: int, buckets: int = 1024, expected: int = 100) -> Observation:
     """Return a hash join that holds `held` kB at its end, of which its table had `peak` kB at most."""
     table = {"Node Type": "Hash", "Hash Batches": batches, "Original Hash Batches": batches, "Peak Memory Usage": peak}
     table["Hash Buckets"] = buckets
-    counted = {"Plan Rows": 100, "Actual Rows": 100, "Actual Loops": 1}
+    counted = {"Plan Rows": expected, "Actual Rows": 100, "Actual Loops": 1}
     plan = {"Node Type": "Hash Join", "Shared Hit Blocks": 10, "Plans": [table | counted]}
     return replace(ok(), plan={"Plan": plan, EXECUTOR_CPU: 1.0, EXECUTOR_MEMORY: held})
 
@@ -116,6 +116,13 @@ def test_more_memory_than_one_batch_explains_is_found(batches: int, held: float)
 @pytest.mark.parametrize(("held", "legal"), [(2116, True), (2700, False)])
 def test_a_larger_array_of_buckets_may_hold_its_own_memory(held: float, *, legal: bool) -> None:
     few, many = hashed(1, 324, 300), hashed(1, held, 2100, buckets=262144)
+    verdicts, _ = judged(by_arm(few, many))
+    assert (verdicts == (Agree(2),)) == legal
+
+
+@pytest.mark.parametrize(("held", "legal"), [(1181, True), (1600, False)])
+def test_files_of_batches_that_few_rows_did_not_need_may_hold_their_buffers(held: float, *, legal: bool) -> None:
+    few, many = hashed(32, 570, 1, expected=1_000_000), hashed(64, held, 33, expected=1_000_000)
     verdicts, _ = judged(by_arm(few, many))
     assert (verdicts == (Agree(2),)) == legal
 

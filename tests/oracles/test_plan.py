@@ -92,6 +92,15 @@ def test_temporary_tables_have_a_schema_of_their_session() -> None:
     assert duel(ours, theirs) == (Agree(1),)
 
 
+@pytest.mark.parametrize(
+    ("columns", "legal"),
+    [(["a.k1"], True), ([], True), (["a.i1", "a.k1"], False), (["a.k1", "a.i1", "a.p"], False), (["a.x"], False)],
+)
+def test_a_node_may_return_fewer_columns(columns: list[str], *, legal: bool) -> None:
+    ours, theirs = (node("Hash Join", node("Seq Scan", Output=each)) for each in (["a.k1", "a.i1"], columns))
+    assert (duel(ours, theirs) == (Agree(1),)) == legal
+
+
 def test_a_feature_may_show_in_explain() -> None:
     plain = node("Limit", join())
     shown = node("Limit", join() | {"Bloom Filter": {"Planned": True}})
