@@ -88,7 +88,7 @@ def _arrays_of_buckets(plan: Node) -> float:
 def _batch_files(plan: Node) -> float:
     """Return the size of the buffers of batches' files in kB: each batch but the first has one of each side."""
     batches = (place.node.get(BATCHES, 1) for place in places(plan))
-    return sum(2 * _FILE * (number - 1) for number in batches)
+    return float(sum(2 * _FILE * (number - 1) for number in batches))
 
 
 def _is_parallel(plan: Node) -> bool:
