@@ -63,4 +63,4 @@ def test_an_array_stands_beside_an_operand_of_another_type(cases: list[Case], co
 
 
 def test_a_failing_case_shrinks() -> None:
-    assert_shrinks(AgedIndexes(), scene=4, characters=220, construct="LATERAL")
+    assert_shrinks(AgedIndexes(), scene=5, characters=220, construct="LATERAL")
