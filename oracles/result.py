@@ -6,7 +6,7 @@ A difference must be confirmed. The case is executed again on both arms, and on 
 reference differs from itself in the same way, the difference is no evidence against the suspect: the verdict is
 unstable, with both results of the reference. If the suspect does not repeat the difference, up to 119 more runs of each
 arm decide, because a race in the suspect is a bug, and few runs may show it. A legal difference that is as rare on both
-arms would be reported in one of a hundred cases at most: what is less certain is unstable.
+arms would be reported in one of a hundred cases at most. A less certain difference is unstable.
 
 Ways to differ are the compared properties, and also kinds of errors and messages. A reference that raises an error
 under another plan explains other errors that depend on values, but neither other rows nor an internal error. A

@@ -314,7 +314,7 @@ class _Worker:
             self._engine.conclude(executed=executed)
 
     def _record(self, drawn: DrawnCase | None) -> None:
-        """Store what the name of a case stands for, before it is reported. Raises StorageError."""
+        """Store the input of a case before its name is reported. Raises StorageError."""
         if drawn is not None:
             outlasted(drawn.record, _ignore)
 

@@ -91,6 +91,11 @@ class Statements:
     may_fail: bool = False
 
 
+def unknown_setting(name: str) -> CaseError:
+    """Return the error about a setting that no arm has."""
+    return CaseError(f"no arm has the setting {name!r}; correct its name")
+
+
 def steps_of(texts: Sequence[str]) -> tuple[Step, ...]:
     """Return the statements of scripts for psql. Raises CaseError."""
     return tuple(step for text in texts for step in read_case(text, GENERATOR).all_steps)
@@ -233,7 +238,7 @@ class Checks:
         lacking = [set(judged.observations[run].lacking) for run in judged.observations if run.modes == case.modes]
         for name in given.settings:
             if lacking and all(name in each for each in lacking):
-                raise CaseError(f"no arm has the setting {name!r}; correct its name")
+                raise unknown_setting(name)
 
     def _failure(self, case: Case, finding: Finding, judged: JudgedCase) -> Failed:
         """Write the reproducer of a finding, reduced if a generator made the case, and return the failure.

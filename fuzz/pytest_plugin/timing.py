@@ -18,7 +18,7 @@ from fuzz.bench.bench import UNDISTURBED, Connection, connected
 from fuzz.bench.measurement import milliseconds
 from fuzz.bench.run import CONFIDENCE, LEAST_ROUNDS, measure_interleaved, median_ratio
 from fuzz.errors import CaseError, first_line
-from fuzz.pytest_plugin.checks import Failed, steps_of
+from fuzz.pytest_plugin.checks import Failed, steps_of, unknown_setting
 from fuzz.servers import Report
 from fuzz.servers.arm import Arm, ArmSpec, open_arms
 from fuzz.servers.arm_options import ArmOptions
@@ -142,7 +142,7 @@ def _set(sessions: Mapping[str, Connection], settings: Mapping[str, str]) -> Non
     for name, value in settings.items():
         having = [arm for arm in sessions if name.lower() in known[arm]]
         if not having:
-            raise CaseError(f"no arm has the setting {name!r}; correct its name")
+            raise unknown_setting(name)
         for arm in having:
             try:
                 sessions[arm].execute("SELECT set_config(%s, %s, false)", (name, value))

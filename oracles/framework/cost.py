@@ -104,7 +104,7 @@ class CostPair(Pair):
         return self.plans_of(self.first(arm))
 
     def plans_of(self, run: Run) -> Mapping[int, Node]:
-        """Return what has the costs of a run, by step: plans."""
+        """Return the plans of a run by step. They contain the costs."""
         return dict(plans(self.observations[run]))
 
     def place(self, _step: int, plan: Node) -> str:

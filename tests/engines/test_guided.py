@@ -354,7 +354,7 @@ def test_a_tried_input_is_judged_if_it_is_new_and_one_of_several_always(tmp_path
     reached.add(np.eye(1, EDGES, 7, dtype=np.uint8)[0])
 
     def is_new(edge: int) -> bool | None:
-        """Return what a trial that reaches this edge shows of the next input, or None if it is judged without one."""
+        """Return whether a trial of the next input, which reaches this edge, is new; None if it needs no trial."""
         drawn = engine.draw(case)
         counters.write(np.eye(1, EDGES, edge, dtype=np.uint8)[0])
         found = None if drawn.is_new is None else drawn.is_new()
