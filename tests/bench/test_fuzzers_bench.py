@@ -121,7 +121,8 @@ def test_an_interrupted_run_keeps_finished_measurements(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     stopped = ended(process)
     first, *others = json_of(stopped, file, 2)
-    assert (first["fuzzer"], first["seed"], first["seconds"]) == ("pgduel", 5, pytest.approx(6))
+    assert (first["fuzzer"], first["seed"]) == ("pgduel", 5)
+    assert first["seconds"] >= 6  # measured, so that the last case counts in full
     assert len(others) < 89
     assert "interrupted: the table has the finished measurements only" in stopped.err
 
