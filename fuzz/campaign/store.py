@@ -302,6 +302,12 @@ class Store:
         """
         return add(self, FINDING, finding, case_id, case_id=case_id, case=case)
 
+    def take_over(self, found: StoredFinding) -> None:
+        """Record a finding of an earlier run, to be reduced and blamed. It has no case here until one shows it."""
+        kept = ("finding", "case_id", "case", "reproducer", "smallest", "reduced", "seconds", "blame")
+        values = {name: getattr(found, name) for name in kept}
+        self.write(self.new(FINDING, fingerprint=found.finding.fingerprint, **values))
+
     def replace_case(self, finding: Finding, case_id: str, case: Case) -> None:
         """Record another case of a finding in place of its case, to be reduced and blamed anew."""
         values = {"finding": finding, "case_id": case_id, "case": case}

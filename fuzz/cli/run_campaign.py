@@ -84,13 +84,15 @@ def run_campaign(
     dask: str | None = None,
     new_seed: bool = False,
     known_bugs: Sequence[KnownFinding] = (),
+    unreduced: Sequence[StoredFinding] = (),
     while_open: Callable[[Sequence[Arm]], AbstractContextManager[object]] = nullcontext,
 ) -> Summary:
     """Run the plan in a new campaign, or in the directory of a resumed one. Raises PgduelError.
 
     With `dask`, cases run on the workers of its scheduler, or of a cluster of its own with so many workers.
     With `new_seed`, the plan gets a higher seed than all earlier campaigns on these builds, so its cases are new.
-    Findings of `known_bugs` are tried on the arms before the first case.
+    Findings of `known_bugs` are tried on the arms before the first case. Those of `unreduced`, of an earlier run on the
+    same builds, are reduced.
     The context of `while_open` begins with running arms, and ends before they are deleted.
     """
     options = plan.arms
@@ -110,6 +112,8 @@ def run_campaign(
                 directory = outlasted(new_campaign, shown.say)
             with opened(directory, shown.say) as store:
                 store.begin(plan, facts, partial(last_seed, facts) if new_seed else None)
+                for found in unreduced:
+                    store.take_over(found)
                 plan = replace(plan, seed=store.plan.seed)
                 if store.arms != facts:
                     raise PgduelError(f"campaign {directory.name} ran other builds; start a new campaign for these")

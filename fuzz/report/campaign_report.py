@@ -85,6 +85,7 @@ class ReportedRun:
     replays: int  # of findings of earlier builds
     size: int  # bytes on disk
     ended: str  # reason; "" while it runs, or after it was killed
+    began: datetime | None  # None if nothing is known of its progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +164,11 @@ class CampaignReport:
     def until(self) -> datetime | None:
         """Return the time of the last sample."""
         return _time(self.samples[-1]) if self.samples else None
+
+    def named(self, number: str) -> str:
+        """Return a run by its campaign's number, with the day on which it began."""
+        days = (f" ({run.began:%-d %B %Y})" for run in self.runs if run.number == number and run.began)
+        return f"campaign {number}{next(days, '')}"
 
     @property
     def plans(self) -> Plans:

@@ -65,6 +65,7 @@ class _SimulatedWork:
     distinct: bool = False  # whether findings of other generators are other findings
     hidden: str = ""  # the generator whose finding a correction hides
     dies_reducing: bool = False
+    dies_retrying: bool = False
     reducing_seconds: float = 0.0
     failing: bool = False
     retry_seconds: float = 0.0
@@ -88,6 +89,8 @@ class _SimulatedWork:
         return ReductionResult(f"reduced {job.fingerprint}")
 
     def _retried(self, job: Retry, store: Store) -> RetryResult:
+        if self.dies_retrying and self._first_time():
+            os.kill(os.getpid(), signal.SIGKILL)
         store.tried_again(job.doubt, "found")
         store.add_finding(FINDING, "1/a/0", Case("a", (), ()))
         return RetryResult(f"doubt {job.doubt}: found", (FINDING.fingerprint,), self.retry_seconds)
@@ -188,6 +191,7 @@ def test_runs_all_cases_and_reduces_findings(run: _Run) -> None:
 def test_a_reduction_whose_worker_dies_is_repeated_a_limited_number_of_times(run: _Run, *, once: bool) -> None:
     run(_SimulatedWork(run.directory, bad=1, once=once, dies_reducing=True), 10, Limits())
     assert run.findings[0].reduced == once
+    assert run.findings[0].smallest is not None  # so it counts as tried
     abandoned = f"finding {FINDING.fingerprint} is not reduced: that killed 3 workers"
     assert (abandoned in run.messages) != once
 
@@ -223,6 +227,17 @@ def test_doubts_are_tried_again_and_may_become_findings(run: _Run, monkeypatch: 
     assert found.reduced
 
 
+@pytest.mark.parametrize("once", [True, False])
+def test_a_doubt_is_settled_only_after_it_killed_several_workers(
+    run: _Run, monkeypatch: pytest.MonkeyPatch, *, once: bool
+) -> None:
+    monkeypatch.setattr(campaign, "RETRY_EVERY", 20)
+    run(_SimulatedWork(run.directory, doubtful=1, dies_retrying=True, once=once), 400, Limits())
+    with opened(run.directory) as store:
+        assert ("killed 3 workers" in [doubt.outcome for doubt in store.doubts()]) != once
+        assert ("found" in [doubt.outcome for doubt in store.doubts()]) == once
+
+
 @pytest.mark.parametrize(("seconds", "tried"), [(0.0, 2), (1.0, 1)])
 def test_retries_take_a_small_part_of_the_time(
     run: _Run, monkeypatch: pytest.MonkeyPatch, seconds: float, tried: int
@@ -251,6 +266,19 @@ def test_a_known_fault_neither_ends_a_campaign_nor_is_reduced(run: _Run) -> None
     (found,) = run.findings
     assert (found.count, found.reduced) == (2, False)
     assert "  a known fault" in run.messages
+
+
+def test_findings_of_an_earlier_run_are_reduced(run: _Run) -> None:
+    with opened(run.directory) as earlier:
+        earlier.add_finding(FINDING, "1/a/1", Case("a", (), ()))
+        (found,) = earlier.findings()
+    later = _Run(new_campaign())
+    with opened(later.directory) as store:
+        store.take_over(found)
+        assert store.findings() == (replace(found, count=0),)
+    later(_SimulatedWork(later.directory), 10, Limits())
+    (reduced,) = later.findings
+    assert (reduced.reduced, reduced.count) == (True, 0)
 
 
 @pytest.mark.parametrize("hidden", ["", "a", "b"])
