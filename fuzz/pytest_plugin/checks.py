@@ -19,6 +19,7 @@ from fuzz.errors import CaseError, ServerError
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import Assignment, JudgedCase, assignments, judge_case
 from fuzz.execution.modes import composed
+from fuzz.execution.modes.roles import ORDINARY, may_be_ordinary
 from fuzz.generators.generator import all_generators
 from fuzz.servers.arm import Arm, features_of
 from fuzz.sources.scripts.psql import tokens
@@ -177,6 +178,11 @@ class Checks:
         cases = dict(self._ran)
         if statements.sql or statements.case is not None:
             cases = {self._case(statements): {}}
+        elif statements.mode != "plain" or statements.settings:
+            raise CaseError(
+                "duel.no_leak without statements judges earlier ones in their own modes; "
+                "give mode and settings to the earlier assertion, or give duel.no_leak statements"
+            )
         elif cases:
             statements = replace(statements, may_fail=True)  # an earlier assertion judged that
         else:
@@ -206,11 +212,13 @@ class Checks:
         """Return the case of a test's statements. Raises CaseError."""
         scene = steps_of(given.scene)
         modes = composed(given.mode, self._features)
+        for name in given.settings:
+            if not self._executor.has_setting(name):
+                raise unknown_setting(name)
         if given.settings:
             modes += (Mode("settings", tuple(given.settings.items()), optional=True),)
         if given.case is not None:
-            drawn = self._drawn[given.case]
-            return replace(drawn, scene=scene + drawn.scene, modes=drawn.modes + modes)
+            return _generated_case(self._drawn[given.case], scene, modes, given)
         steps = tuple(replace(step, ordered=given.ordered) for step in steps_of(given.sql))
         if not steps:
             raise CaseError("an assertion needs a statement; give it one")
@@ -227,18 +235,10 @@ class Checks:
         self._ran[replace(case, samples=())] = judged.observations
         for finding in judged.findings:
             raise self._failure(case, finding, judged)
-        self._require_settings(case, given, judged)
         if case.generator == GENERATOR:
             if not given.may_fail:
                 _require_success(case, judged.observations[Run(self._names[0], case.modes)].steps)
             _require_verdict(case, judged)
-
-    def _require_settings(self, case: Case, given: Statements, judged: JudgedCase) -> None:
-        """Require that each setting is one of some arm."""
-        lacking = [set(judged.observations[run].lacking) for run in judged.observations if run.modes == case.modes]
-        for name in given.settings:
-            if lacking and all(name in each for each in lacking):
-                raise unknown_setting(name)
 
     def _failure(self, case: Case, finding: Finding, judged: JudgedCase) -> Failed:
         """Write the reproducer of a finding, reduced if a generator made the case, and return the failure.
@@ -280,6 +280,21 @@ def _decoded(value: bytes) -> str:
     except UnicodeDecodeError as error:
         advice = "use another mode than binary, and leave client_encoding as it is"
         raise CaseError(f"arm.query got {value!r}, which is no text in UTF-8; {advice}") from error
+
+
+def _generated_case(drawn: Case, scene: tuple[Step, ...], modes: tuple[Mode, ...], given: Statements) -> Case:
+    """Return a generator's case after the user's scene. Raises CaseError.
+
+    It does not run as an ordinary role if that scene needs a superuser.
+    """
+    if given.ordered or given.params or given.may_fail:
+        raise CaseError(
+            "a generated case has its own order, parameters and intended errors; "
+            "give ordered, params and may_fail to an assertion about statements"
+        )
+    ordinary = may_be_ordinary(replace(drawn, scene=scene, steps=()))
+    own = tuple(mode for mode in drawn.modes if ordinary or mode != ORDINARY)
+    return replace(drawn, scene=scene + drawn.scene, modes=own + modes)
 
 
 def _require_success(case: Case, seen: Sequence[Observation]) -> None:

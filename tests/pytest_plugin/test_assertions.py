@@ -42,6 +42,9 @@ def test_unknown_setting(duel):
 def test_nothing_ran(duel):
     duel.no_leak()
 
+def test_unknown_setting_of_query(arm):
+    arm().query("SELECT 1", settings={"work_memm": "64kB"})
+
 def test_copy(arm):
     arm().query("COPY (SELECT 1) TO STDOUT")
 
@@ -65,6 +68,7 @@ def test_a_clean_scene(duel, scene, arm):
     duel.same("SELECT 1", settings={"enable_hashjoin_bloom": "off"})  # a setting of one arm
     assert arm().name == "patched"
     assert arm("master").query("TABLE t") == [("1",), (None,)]
+    assert arm("master").query("SELECT 1", settings={"enable_hashjoin_bloom": "off"}) == [("1",)]
 """
 _FASTER = """
 SLEEP = "SELECT pg_sleep(0.001 + 0.02 * (SELECT count(*) FROM pg_settings WHERE name = 'enable_hashjoin_bloom'))"
@@ -151,7 +155,7 @@ def test_the_example_of_the_page_passes(run: Run, record_property: Callable[[str
 
 def test_differences_and_assertions_that_prove_nothing_fail(run: Run) -> None:
     result = run(_UNEQUAL, *SHIPPED)
-    result.assert_outcomes(failed=10, passed=1)
+    result.assert_outcomes(failed=11, passed=1)
     texts = failures(result)
     assert 'duel.same("SELECT a FROM t", PATCHED)\nFailed: result: step 2: 1 row missing' in texts["test_rows"]
     assert re.search(r"^expected, as master did:\n.*\n +0\n(.*\n)*actual, as patched did:\n", texts["test_rows"], re.M)
@@ -161,6 +165,7 @@ def test_differences_and_assertions_that_prove_nothing_fail(run: Run) -> None:
     assert "fails on every arm; correct it, or give may_fail=True\nstatement: SELEC 2\n" in texts["test_typing_error"]
     assert "no arm has the setting 'enable_everything'" in texts["test_unknown_setting"]
     assert "duel.no_leak has nothing to judge" in texts["test_nothing_ran"]
+    assert "no arm has the setting 'work_memm'" in texts["test_unknown_setting_of_query"]
     assert "arm.query returns rows, and COPY TO STDOUT has none; give it a query" in texts["test_copy"]
     assert r"arm.query got b'\xe4', which is no text in UTF-8" in texts["test_encoding"]
     shrunk = texts["test_shrunk"].partition("case=-- outer_joins, mode ")[2].partition(";,\n)")[0]
