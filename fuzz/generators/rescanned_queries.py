@@ -33,7 +33,7 @@ _DRIVERS: Final = Weighted(
 
 
 class RescannedQueries(Generator):
-    """Four tables, and queries of one to three of them for each row of a small relation."""
+    """Five tables, and queries of one to three of them for each row of a small relation."""
 
     name: ClassVar[str] = "rescanned_queries"
     modes: ClassVar[tuple[str, ...]] = (

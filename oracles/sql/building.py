@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from pglast import ast, parse_sql
-from pglast.enums import BoolExprType, NullTestType
+from pglast.enums import BoolExprType
 from pglast.parser import ParseError, fingerprint
 from pglast.stream import RawStream
 from pglast.visitors import Skip
@@ -145,11 +145,6 @@ def all_of(*conditions: Any) -> Any:
 def negated(condition: Any) -> Any:
     """Return the negation of the condition."""
     return ast.BoolExpr(boolop=BoolExprType.NOT_EXPR, args=(condition,))
-
-
-def is_null(value: Any) -> Any:
-    """Return the condition `value IS NULL`."""
-    return ast.NullTest(arg=value, nulltesttype=NullTestType.IS_NULL, argisrow=False)
 
 
 def union_all(first: Any, *others: Any) -> Any:

@@ -184,7 +184,7 @@ def _queried(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
     return Step("SET enable_sort = off"), step, Step("RESET enable_sort")  # so that indexes supply the order
 
 
-def _without_pending(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
+def _while_detaching(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
     """Return queries and a change while a partition is being detached, some of them in one transaction."""
     made = _pending(rng, pick(rng, list(pick(rng, scene.trees).level.levels)), scene)
     if made is None:
@@ -200,5 +200,5 @@ ACTIONS: Weighted[Action] = Weighted(
     (312, _queried),
     (72, lambda rng, scene: CHANGES.pick(rng)(rng, scene)),
     (16, kept),
-    (1, _without_pending),  # rare, because only superusers may do this
+    (1, _while_detaching),  # rare, because only superusers may do this
 )
