@@ -20,7 +20,6 @@ expected tuples deserve is judged by the oracle `buckets`. And so are the buffer
 number the oracle `memory` judges (725/hash_growth/96).
 """
 
-from collections.abc import Hashable
 from typing import ClassVar, Final
 
 from oracles.buckets import BATCHES, PEAK
@@ -96,11 +95,6 @@ def _is_parallel(plan: Node) -> bool:
     return any("Workers Planned" in place.node for place in places(plan))
 
 
-def _form(plan: Node) -> tuple[str, tuple[int, ...]]:
-    """Return the shape of a plan, and the numbers of batches that its hash tables may have needed."""
-    return plan_shape(plan), tuple(_batches(place.node) for place in places(plan))
-
-
 def _may_leave_dead_rows(step: Step, seen: Observation) -> bool:
     """Return whether a step may change or delete rows, or roll back: all that does not only add rows or read."""
     if seen.outcome is not Outcome.OK:
@@ -133,8 +127,9 @@ class _ExecutionCostPair(ExplainedCostPair):
         is_long = any(_cpu_time(self.first_plans(arm)[step]) > _LONG for arm in (self.reference, self.suspect))
         return 1 if is_long else _EXECUTIONS
 
-    def form(self, plan: Node) -> Hashable:
-        return _form(plan)
+    def form(self, plan: Node) -> tuple[str, tuple[int, ...]]:
+        """Return the shape of a plan, and the numbers of batches that its hash tables may have needed."""
+        return plan_shape(plan), tuple(_batches(place.node) for place in places(plan))
 
     def legal_reason(self, cost: Cost, step: int) -> str:
         if cost.of is _memory:

@@ -28,9 +28,8 @@ from itertools import chain
 from typing import Any, ClassVar, Final
 
 from oracles.explain.nodes import Node, plans
-from oracles.framework.canaries import canary_case, query
 from oracles.framework.pairwise import REPETITIONS, Pair, SampledPairwise
-from oracles.framework.shared_runs import PLANNED, planned_run, planned_runs, planned_steps
+from oracles.framework.shared_runs import PLANNED, PLANNED_JOIN, planned_run, planned_runs, planned_steps
 from oracles.model.case import Case
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
 from oracles.model.observation import CaseObservation, Run
@@ -110,10 +109,6 @@ def _difference(
 _SYMPTOM: Final = "plan"
 _STAGES: Final = (REPETITIONS[:1], REPETITIONS)  # one repetition is enough if the reference does not repeat its plan
 
-_CANARY: Final = canary_case(
-    query("SELECT canary.n, nest.name FROM canary JOIN nest ON canary.n = nest.n"), samples=(PLANNED,)
-)
-
 
 class _PlanPair(Pair):
     def judge(self) -> tuple[Verdict, ...] | More:
@@ -179,7 +174,7 @@ class Plan(SampledPairwise):
 
     name: ClassVar[str] = "plan"
     samples: ClassVar[tuple[Sample, ...]] = (PLANNED,)
-    canaries: ClassVar[tuple[Canary, ...]] = (Canary("change_cost", _CANARY), Canary("other_plan", _CANARY))
+    canaries: ClassVar[tuple[Canary, ...]] = (Canary("change_cost", PLANNED_JOIN), Canary("other_plan", PLANNED_JOIN))
     needs_equal_plans: ClassVar[bool] = True
     pair = _PlanPair
 

@@ -111,14 +111,19 @@ def _query(rng: random.Random) -> Step:
     if chance(rng, 7):
         return pick(rng, (_single, _spelled))(rng)
     rows = _MAKERS.pick(rng)(rng)
-    driver = f"{_DRIVERS.pick(rng).format(most=between(rng, 2, 9))} AS o (x)"
+    driver = _driver(rng)
     form = pick(rng, _FORMS)
     return Step(form(rng, rows, driver), Kind.QUERY, tags=(rows.kind, form.__name__.removeprefix("_")))
 
 
+def _driver(rng: random.Random) -> str:
+    """Return the small relation `o (x)`."""
+    return f"{_DRIVERS.pick(rng).format(most=between(rng, 2, 9))} AS o (x)"
+
+
 def _single(rng: random.Random) -> Step:
     """Return subqueries for one row, with or without the outer value, which fail if there are two."""
-    driver = f"{_DRIVERS.pick(rng).format(most=between(rng, 2, 9))} AS o (x)"
+    driver = _driver(rng)
     ids = pick(rng, ("o.x, {}", "o.x + 1, {}", "{}, 0", "{0}, {0} + 1")).format(between(rng, 0, 40))
     single = f"FROM {pick(rng, _TABLES)} WHERE {pick(rng, ('id', 'id', 'k'))} IN ({ids})"
     form = pick(rng, ("SELECT o.x, (SELECT id {}) FROM {}", "SELECT o.x, (o.x, 2) < (SELECT id, k {}) FROM {}"))

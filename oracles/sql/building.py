@@ -51,6 +51,15 @@ def fingerprint_of(sql: str) -> str | None:
     return fingerprint(sql) if len(trees(sql)) == 1 else None
 
 
+def statement_of(sql: str) -> Any:
+    """Return a new tree of a text with a single statement; None for any other text."""
+    try:
+        statements = parse_statements(sql)
+    except (ParseError, ValueError):  # ValueError: characters that cannot be encoded
+        return None
+    return statements[0].stmt if len(statements) == 1 else None
+
+
 def fresh_select(sql: str) -> Any:
     """Return a new tree of the text if it is a single SELECT, else None."""
     known = trees(sql)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
 from fuzz.generators.copy_batches.batch import (
+    ALLOWANCE,
     BUFFERED_BYTES,
     BUFFERED_TUPLES,
     LARGEST,
@@ -240,7 +241,7 @@ def _size_tags(rows: int) -> tuple[str, ...]:
     tags = []
     if any(abs(rows - limit) <= 1 for limit in (BUFFERED_TUPLES, 2 * BUFFERED_TUPLES)):
         tags.append("copy.tuple_boundary")
-    if any(limit - 12 <= rows <= limit + 2 for limit in OWNER_LIMITS):
+    if any(limit - ALLOWANCE <= rows <= limit + 2 for limit in OWNER_LIMITS):
         tags.append("copy.owner_boundary")
     return tuple(tags)
 

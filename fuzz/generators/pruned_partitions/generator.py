@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, first_made, pick
 from fuzz.generators.generator import Generator, Scale
-from fuzz.generators.pruned_partitions.changes import CHANGES, excluded_row
+from fuzz.generators.pruned_partitions.changes import CHANGES, Action, excluded_row
 from fuzz.generators.pruned_partitions.conditions import Drawing, conditions
 from fuzz.generators.pruned_partitions.levels import Level, Part
 from fuzz.generators.pruned_partitions.queries import query
@@ -140,9 +140,6 @@ def _emptied(rng: random.Random, level: Level, scene: Scene) -> Ddl | None:
 _CHANGES: Weighted[Callable[[random.Random, Level, Scene], Ddl | None]] = Weighted(
     (40, _detached), (32, _replaced), (12, _defaulted), (8, _indexed), (8, _emptied), (6, _pending)
 )
-
-
-Action = Callable[[random.Random, Scene], tuple[Step, ...]]
 
 
 class PrunedPartitions(Generator):
