@@ -15,9 +15,8 @@ The margin of CPU time is a factor of 1.5 and a millisecond, because each change
 shipped patches differ from master by up to a quarter in statements of some milliseconds, without any fault. The margin
 of memory is a factor of 1.5 and 64 kB, for what a patch adds to each node. A hash join in several batches holds the
 last one at its end. The bits of the hash values that select batches decide whether that is a large one. So the peaks of
-the reference's tables in several batches are allowed in addition. So are larger arrays of buckets: how many buckets the
-expected tuples deserve is judged by the oracle `buckets`. And so are the buffers of the files of more batches, whose
-number the oracle `memory` judges (725/hash_growth/96).
+the reference's tables in several batches are allowed in addition. So are larger arrays of buckets: the oracle `buckets`
+judges their number. And so are the buffers of the files of more batches, whose number the oracle `memory` judges.
 """
 
 from typing import ClassVar, Final

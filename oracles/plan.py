@@ -10,7 +10,7 @@ with a difference.
 
 The sizes of tables are inputs, too. A transaction in another database, such as that of another worker, may keep a
 server from removing dead rows (GetSnapshotData, heap_page_prune_opt), so that the next rows need another page. If
-tables have other sizes after the case, the difference is inconclusive (723/writing_ctes/239).
+tables have other sizes after the case, the difference is inconclusive.
 
 A finding names the first node that differs. The properties of nodes (all but their figures) are compared from the top,
 because the nodes below a node of another type have another purpose. Figures are compared from the bottom, because a
@@ -83,6 +83,7 @@ def _kind(node: Node) -> dict[str, Any]:
 def _with_columns_of(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
     """Return the properties of a node with the reference's columns if it lacks only some of these."""
     columns = iter(ours.get(_COLUMNS, ()))
+    # `in` consumes the iterator, so the columns must also be in the reference's order
     lacks = all(column in columns for column in theirs.get(_COLUMNS, ()))
     return theirs | {_COLUMNS: ours[_COLUMNS]} if lacks and _COLUMNS in ours else theirs
 

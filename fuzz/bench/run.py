@@ -66,7 +66,8 @@ def median_ratio(measured: Sequence[float], against: Sequence[float]) -> Ratio:
 class Limits:
     """The end of a bench's rounds: their number, and an interrupt.
 
-    With `until`, a time of time.monotonic, also that time, and the width of the intervals.
+    `until` is a time of time.monotonic. With it, rounds also end at that time, and a point gets no more once its
+    intervals are narrow.
     """
 
     rounds: int

@@ -143,7 +143,7 @@ def _compared(rng: random.Random, column: str = "x") -> str:
 
 
 def _some_rows(rng: random.Random, percent: int) -> str:
-    """Return a WHERE clause, with the outer value in so many of a hundred cases."""
+    """Return a WHERE clause, which has the outer value with a probability of `percent`."""
     conditions = [_compared(rng)] if chance(rng, percent) else []
     conditions += [f"id <= {between(rng, 1, 300)}"] if chance(rng, 25) else []
     return where(conditions)

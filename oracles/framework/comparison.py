@@ -149,7 +149,8 @@ def compare(case: Case, modes: Sequence[Mode], left: CaseObservation, right: Cas
     compared: set[int] = set()
     obstacle = ""
     obstacle_at: int | None = None
-    alike = False  # whether the sides of the obstacle are; one whose sides differ says more
+    # whether both sides of the obstacle end alike; a later obstacle whose sides differ replaces it
+    alike = False
     different = DifferentData(case.all_steps)
     for position, step in enumerate(case.all_steps):
         ours, theirs = left.steps[position], right.steps[position]

@@ -22,7 +22,7 @@ def outcomes_doubt(reason: str, step: int, ours: CaseObservation, theirs: CaseOb
 
 
 def obstacle_doubt(comparison: Comparison, ours: CaseObservation, theirs: CaseObservation) -> Inconclusive:
-    """Return the doubt about what these observations did not allow to compare."""
+    """Return the doubt about the obstacle of a comparison."""
     if comparison.obstacle_at is not None:
         return outcomes_doubt(comparison.obstacle, comparison.obstacle_at, ours, theirs)
     if comparison.obstacle == CONNECTION_LOST:

@@ -56,7 +56,7 @@ class Requirements:
     returning: bool = False  # rows go to many partitions in turn and then to one of them
 
 
-RIGHT = Requirements()
+NO_REQUIREMENTS = Requirements()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Draft:
 
 
 def make_copy(
-    rng: random.Random, state: CopyState, table: CopyTable, required: Requirements = RIGHT
+    rng: random.Random, state: CopyState, table: CopyTable, required: Requirements = NO_REQUIREMENTS
 ) -> tuple[Step, CopyState]:
     """Return a COPY into the table, and the state after it.
 
@@ -154,7 +154,7 @@ def _draft_of_return(
 def _draft_of_rounds(
     rng: random.Random, state: CopyState, table: CopyTable, columns: tuple[CopyColumn, ...], *, listed: bool
 ) -> Draft:
-    """Return such a COPY with as many rows as the buffers have, once or twice, and some more."""
+    """Return a COPY as `_draft_of_return` does, with as many rows as the buffers hold, once or twice, and some more."""
     twice = LARGEST * state.scale.rows > 2 * BUFFERED_TUPLES and chance(rng, 20)
     keys: tuple[int | None, ...] = ()
     for _ in range(2 if twice else 1):
