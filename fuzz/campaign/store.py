@@ -347,7 +347,7 @@ class Store:
         return tuple(DoubtRecord(**row) for row in self.read(select(*columns).order_by(DOUBT.c.number)))
 
     def tried_again(self, name: str, outcome: str) -> None:
-        """Record what later tries of a doubt came to."""
+        """Record the outcome of later tries of a doubt."""
         self.write(update(DOUBT).where(DOUBT.c.name == name).values(outcome=outcome))
 
     def record_reproducer(self, fingerprint: str, reproducer: Path) -> None:

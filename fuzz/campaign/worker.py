@@ -161,7 +161,7 @@ class WorkerStore(Log, Protocol):
         """Return the doubt of this name, or None."""
 
     def tried_again(self, name: str, outcome: str) -> None:
-        """Record what later tries of a doubt came to."""
+        """Record the outcome of later tries of a doubt."""
 
     def close(self) -> None:
         """Release the store's resources."""
@@ -399,10 +399,10 @@ class _Worker:
         All are committed first. What follows may compile and start servers, and pgduel may be killed meanwhile.
         """
         shown = [self._as_executed(case_id, case, found, judged.observations) for found in judged.findings]
-        new = [self._store.add_finding(finding, case_id, played) for finding, played in shown]
+        new = [self._store.add_finding(finding, case_id, as_run) for finding, as_run in shown]
         to_reduce = []
-        for is_new, (finding, played) in zip(new, shown, strict=True):
-            if is_new or self._replaces(finding, case_id, played):
+        for is_new, (finding, as_run) in zip(new, shown, strict=True):
+            if is_new or self._replaces(finding, case_id, as_run):
                 self._write_script(finding.fingerprint)
                 to_reduce.append(finding.fingerprint)
         return [finding.fingerprint for finding, _ in shown], to_reduce
@@ -412,11 +412,11 @@ class _Worker:
     ) -> tuple[Finding, Case]:
         """Return a finding and its case in the form in which it was executed; the case itself after an error."""
         try:
-            played, executed = as_executed(case, found, observations)
+            as_run, executed = as_executed(case, found, observations)
         except Exception as error:
             self._log_traceback(f"finding {found.fingerprint} of case {case_id}", error)
-            played, executed = case, found
-        return marked(executed, played, self._store.plan.known), played
+            as_run, executed = case, found
+        return marked(executed, as_run, self._store.plan.known), as_run
 
     def _write_script(self, fingerprint: str) -> None:
         """Write the reproducer of a finding. It stays without one after an error of pgduel itself."""

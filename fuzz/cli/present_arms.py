@@ -18,7 +18,7 @@ from fuzz.servers.build import build_key, find_build
 from fuzz.servers.series import apply_series
 
 Builds = dict[str, str]  # arm → key
-_POLLED: Final = 20.0  # seconds between two looks at the branches
+_POLLED: Final = 20.0  # seconds between two reads of the branches
 _NICE: Final = 5  # of compilers beside a run, which then get a quarter of a busy processor
 
 

@@ -150,7 +150,7 @@ class Checks:
         """Begin a test."""
         self._test = test
         self._drawn: dict[int, Case] = {}
-        self._ran: dict[Case, Observations] = {}  # observations of all that no_leak has to judge
+        self._ran: dict[Case, Observations] = {}  # the test's cases so far, for no_leak without arguments
         # oracle -> reason why the first of its generated cases proved nothing; "" if one did
         self._missing_proof: dict[str, str] = {}
 
@@ -160,7 +160,7 @@ class Checks:
             raise Failed(f"no example proves anything; the first one: {reason}")
 
     def draw(self, generator: str, rng: Any) -> tuple[int, str]:
-        """Return number and text of a new case of a generator, of which nothing has run. Raises CaseError."""
+        """Return number and text of a new case of a generator, and forget earlier observations. Raises CaseError."""
         from fuzz.engines.property_based import SMALL  # not at the top: Hypothesis may not be installed
 
         found = all_generators().get(generator)

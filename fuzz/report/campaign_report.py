@@ -34,7 +34,7 @@ class OracleVerdicts:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadResult:
-    """A generator or source, and what its cases came to."""
+    """A generator or source, and the results of its cases."""
 
     name: str
     cases: int
@@ -45,7 +45,7 @@ class WorkloadResult:
 
 @dataclass(frozen=True, slots=True)
 class Doubts:
-    """Verdicts that are unstable or inconclusive for one reason, and what later tries of their cases came to."""
+    """Verdicts that are unstable or inconclusive for one reason, and the outcomes of later tries of their cases."""
 
     oracle: str
     generator: str
@@ -252,7 +252,7 @@ def oracles_of(counters: Counters) -> Sequence[OracleVerdicts]:
 
 
 def workloads_of(counters: Counters) -> Sequence[WorkloadResult]:
-    """Return what the cases of each generator and source came to."""
+    """Return the results of the cases of each generator and source."""
     plans = counters.all_plans()
     return [
         WorkloadResult(

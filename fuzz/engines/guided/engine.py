@@ -1,7 +1,7 @@
 """The engine `libfuzzer`: one driver for each generator, whose inputs are the choices of its cases.
 
-A case is judged by all oracles if a trial of it reached a new edge, or was conspicuous. Of other inputs, libFuzzer only
-gets the edges. So far more inputs are tried than could be judged in the same time.
+All oracles judge a case if its trial reached a new edge or was conspicuous (fuzz/execution/trial.py). For other inputs,
+libFuzzer gets only the edges. So far more inputs are tried than could be judged in the same time.
 """
 
 import random

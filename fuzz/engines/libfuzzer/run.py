@@ -38,7 +38,7 @@ _LONGEST = 400
 # seconds after the requested ones until a run counts as hung
 _GRACE = 120
 INPUT_NAME = re.compile("[0-9a-f]{40}")
-_POLLED = 0.5  # seconds between two looks at `stop`
+_POLLED = 0.5  # seconds between two calls of `stop`
 _PROFDATA = "llvm-profdata-19"
 _COV = "llvm-cov-19"
 _SYMBOLIZER = "llvm-symbolizer-19"
