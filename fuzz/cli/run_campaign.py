@@ -23,7 +23,7 @@ from fuzz.campaign.schedule import Job, Result, Schedule
 from fuzz.campaign.stop import Interrupt, interruptible
 from fuzz.campaign.store import Store
 from fuzz.campaign.usage import usage_of
-from fuzz.campaign.worker import ERRORS, CaseWork, append, attached, require_room, revive, server_cpu
+from fuzz.campaign.worker import ERRORS, CaseWork, append, attached, log_killed, require_room, revive, server_cpu
 from fuzz.cli.options import facts_of
 from fuzz.engines.engine import EngineName
 from fuzz.engines.guided.driver import ensure_driver
@@ -230,6 +230,7 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], processes: Processes, sho
         keep_places(arms, store.directory)
     if plan.engine is EngineName.LIBFUZZER:
         ensure_driver()
+        outlasted(partial(log_killed, store.directory), shown.say)  # also if fewer workers run than before
     try:
         with interruptible() as interrupt, processes.started(work, store, plan, interrupt, shown) as pool:
             shown.say(f"campaign {number}: {_who(arms)}, seed {plan.seed}")

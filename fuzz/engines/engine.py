@@ -39,5 +39,8 @@ class Engine(Protocol):
     def conclude(self, *, executed: bool) -> None:
         """End a case. An engine uses the edges of those that were executed completely and in time."""
 
+    def cpu_seconds(self) -> float:
+        """Return the CPU seconds of processes of the engine that still run."""
+
     def close(self) -> None:
         """End the engine."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import psutil
 from filelock import FileLock
 
 from fuzz import workdir
@@ -151,6 +152,13 @@ class Driver:
     def _answer(self, data: bytes) -> None:
         with suppress(BrokenPipeError):  # `next_input` reports the end
             os.write(self._answers, data)
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU seconds of the process, or 0 after its end, when it counts as an ended child."""
+        with suppress(psutil.NoSuchProcess):
+            used = psutil.Process(self._process.pid).cpu_times()
+            return float(used.user + used.system)
+        return 0.0
 
     def close(self) -> None:
         """End the process."""
