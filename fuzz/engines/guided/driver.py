@@ -25,6 +25,7 @@ _SOURCE: Final = Path(__file__).with_name("driver.c")
 _FLAGS: Final = ("-std=gnu11", "-O2", "-g", "-Wall", "-Werror")
 _LINKING: Final = "-fsanitize=fuzzer"
 _KEPT, _DISCARDED = b"k", b"d"
+_EXIT_TIMEOUT: Final = 1.0  # seconds in which it may end by itself
 _LENGTH: Final = struct.Struct("=I")
 _OPTIONS: Final = (
     "-entropic=0",  # its bookkeeping costs more than cases, with so many edges
@@ -161,7 +162,9 @@ class Driver:
         return 0.0
 
     def close(self) -> None:
-        """End the process."""
+        """End the process. Without its pipes, it ends by itself, after it has written the last input to the corpus."""
         self._own.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_EXIT_TIMEOUT)
         self._process.kill()
         self._process.wait()

@@ -209,5 +209,6 @@ class GuidedEngine:
         """End all drivers."""
         for steered in self._steered.values():
             steered.driver.close()
+            self._note_edges(steered)
         self._steered.clear()
         self._drawn = None
