@@ -15,7 +15,7 @@ import pytest
 from fuzz.campaign import campaign
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.catalog import new_campaign, opened
-from fuzz.campaign.counters import SAMPLED_EVERY, Counters, ProgressPoint
+from fuzz.campaign.counters import SAMPLED_EVERY, Counters, ProgressPoint, sample_of
 from fuzz.campaign.known import KnownFault
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool
@@ -320,6 +320,15 @@ def test_progress_is_sampled_at_numbers_of_cases(run: _Run) -> None:
     assert (run.samples[0].findings, run.samples[-1].findings) == (0, 1)
     assert run.samples[-1].seconds >= run.samples[0].seconds >= 0
     assert {sample.usage for sample in run.samples} == {Usage(1, 2, 3)}
+
+
+def test_a_later_sample_replaces_one_of_as_many_cases(run: _Run) -> None:
+    with opened(run.directory) as store:
+        store.begin(Plan(1, {}, None, None, stop_at_first=False, arms=ArmOptions()), {})
+        for edges in (3, 4):
+            store.progress(Counters(), {}, [sample_of(Counters(), 0, 1.0, edges=edges)])
+        (sample,) = store.samples()
+    assert sample.edges == 4
 
 
 def test_ranges_that_end_during_a_record_share_the_next_one(run: _Run, monkeypatch: pytest.MonkeyPatch) -> None:
