@@ -58,7 +58,6 @@ from oracles.model.oracle import Inconclusive, Unstable
 
 KEPT = 10  # doubts of one oracle, kind and reason: more are counted only
 
-_TAKEN = tuple(column.name for column in SAMPLE.columns if not column.primary_key)
 _COUNTING = {"preserve_rowcount": True}  # for insertions, too
 _Result = TypeVar("_Result")
 
@@ -283,17 +282,13 @@ class Store:
     def progress(self, counters: Counters, done: Mapping[int, int], samples: Sequence[ProgressPoint] = ()) -> None:
         """Record counters, ranges (number -> total of executed cases) and samples, in one transaction.
 
-        A sample replaces one with the same number of cases: cases that are abandoned at the end may reach edges, too.
+        The last sample replaces one of as many cases: cases that are abandoned at the end may reach edges, too.
         """
-        taken = (self._database.insert(SAMPLE).values(asdict(sample)) for sample in samples)
+        latest = {sample.cases: sample for sample in samples}
         ranges = (self._database.insert(RANGE).values(number=number, done=cases) for number, cases in done.items())
         self.write(
-            *(
-                each.on_conflict_do_update(
-                    index_elements=["cases"], set_={name: each.excluded[name] for name in _TAKEN}
-                )
-                for each in taken
-            ),
+            *(delete(SAMPLE).where(SAMPLE.c.cases == sample.cases) for sample in samples[-1:]),
+            *(self.new(SAMPLE, **asdict(sample)) for sample in latest.values()),
             *(
                 each.on_conflict_do_update(index_elements=["number"], set_={"done": each.excluded.done})
                 for each in ranges

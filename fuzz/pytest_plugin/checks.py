@@ -52,7 +52,7 @@ _PLAN: Final = Plan()
 _SHOWN_LINES: Final = 40  # of a case
 _PARAMETER: Final = re.compile(r"\$\d+")
 _SUCCESSES: Final = (Outcome.OK, Outcome.TOO_LARGE)
-_FAILURES: Final = {  # outcome -> what a statement does on some arms, and advice
+_FAILURES: Final = {  # outcome -> text about a statement with it, and advice
     Outcome.ERROR: ("fails", "correct it"),
     Outcome.TIMEOUT: ("reaches the time limit", "make it shorter, or raise --pgduel-timeout"),
     Outcome.LOST: ("loses its connection", "correct it"),
