@@ -1,7 +1,8 @@
 """Continuous campaign: a name for runs that follow each other until they are stopped.
 
-Each run is a campaign with servers, a store and a number of its own. Its seed follows the seed of the run before. Bugs
-of earlier runs are known faults: counted, but not reduced again.
+Each run is a campaign with servers, a store and a number of its own. On the builds of the run before, it goes on with
+the next cases of that run's seed. On other builds, it begins with the next seed. Bugs of earlier runs are known faults:
+counted, but not reduced again.
 """
 
 import os
@@ -115,8 +116,27 @@ def discoveries_of(runs: Sequence[CampaignRun]) -> Discoveries:
     return found
 
 
-def next_plan(plan: Plan, runs: Sequence[CampaignRun], arms: ArmOptions, minutes: float) -> Plan:
-    """Return the plan of the run after these: the next seed, and known faults for the bugs that they reduced.
+def next_cases(plan: Plan, runs: Sequence[CampaignRun], builds: Mapping[str, str]) -> dict[str, int]:
+    """Return the next case of each generator after the last run, if the next run has the same builds; else {}.
+
+    So sources that replay whole files do not replay the same ones in each run. If several workers had cases of one
+    generator when the run ended, some may run again. Raises TransientError.
+    """
+    if not runs or runs[-1].builds != builds or runs[-1].plan.seed < plan.seed:
+        return {}
+    last = runs[-1]
+    found: Counter[str] = Counter()
+    with unless_unreadable(), opened(directory_of(last)) as store:
+        found = store.counters.cases + Counter(last.plan.begin)
+    return dict(found)
+
+
+def next_plan(
+    plan: Plan, runs: Sequence[CampaignRun], arms: ArmOptions, minutes: float, begin: Mapping[str, int]
+) -> Plan:
+    """Return the plan of the run after these, with known faults for the bugs that they reduced.
+
+    It goes on with the cases `begin` of the last run's seed; without any, it has the next seed.
 
     A bug that was fixed is reduced and blamed again, because another one may have its fingerprint.
     """
@@ -132,9 +152,9 @@ def next_plan(plan: Plan, runs: Sequence[CampaignRun], arms: ArmOptions, minutes
         for found in run.findings
         if found.confirmed and found.triaged and fault_of(found, plan.known) is None
     }
-    seed = max([plan.seed, *(run.plan.seed + 1 for run in runs)])
+    seed = runs[-1].plan.seed if begin else max([plan.seed, *(run.plan.seed + 1 for run in runs)])
     known = (*plan.known, *(faults[fingerprint] for fingerprint in sorted(faults.keys() & there)))
-    return replace(plan, seed=seed, minutes=minutes, known=known, arms=arms)
+    return replace(plan, seed=seed, minutes=minutes, known=known, arms=arms, begin=begin)
 
 
 def left_over(runs: Sequence[CampaignRun], builds: Mapping[str, str]) -> tuple[StoredFinding, ...]:

@@ -36,6 +36,8 @@ class Plan:
     reductions: int = REDUCTIONS  # limit of reduced findings
     discoveries: Discoveries = field(default_factory=Discoveries)  # of all earlier runs of a continuous campaign
     cpu_minutes: float | None = None  # of pgduel and the servers; None: unlimited
+    # first case by generator, of a run that goes on where another one on its builds ended; without one, 0
+    begin: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def limits(self) -> Limits:

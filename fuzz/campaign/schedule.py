@@ -6,7 +6,7 @@ cases that have a large weight, as they are cheap or directed at what the patche
 shows is found before expensive cases begin. The rest of an interrupted range is assigned again. So an interrupted and
 resumed campaign executes the same cases as an uninterrupted one.
 
-A number of first cases of some generators may precede all others.
+A number of first cases of some generators may precede all others. A generator may begin with a later case than 0.
 
 Ranges, reductions and retries are the jobs of workers, which return their results.
 """
@@ -47,26 +47,32 @@ class Range:
         return self.first >= self.end
 
 
-def _ranges(weights: Mapping[str, int], size: int, first: Mapping[str, int]) -> Iterator[Range]:
+def _ranges(
+    weights: Mapping[str, int], size: int, first: Mapping[str, int], begin: Mapping[str, int]
+) -> Iterator[Range]:
     """Yield ranges without end. Those of a smaller weight have fewer cases, so that no generator waits long.
 
-    `first` has the number of cases by generator that precede all others. Each has its own range.
+    `first` has the number of cases by generator that precede all others. Each has its own range. `begin` has the
+    index of a generator's first case, unless it is 0.
     """
     most = max(weights.values())
     assigned = dict.fromkeys(weights, 0)
     numbers = count()
 
+    def numbered(name: str, start: int, end: int) -> Range:
+        return Range(next(numbers), name, begin.get(name, 0) + start, begin.get(name, 0) + end)
+
     def end(name: str) -> int:
-        """Return the end of the generator's next range."""
+        """Return how many cases the generator will have with its next range."""
         limit = max(1, size * weights[name] // most)
         return assigned[name] + min(limit, max(1, assigned[name]))
 
     for name, cases in first.items():
-        yield from (Range(next(numbers), name, case, case + 1) for case in range(cases))
+        yield from (numbered(name, case, case + 1) for case in range(cases))
         assigned[name] = cases
-    for number in numbers:
+    while True:
         name = min(weights, key=lambda each: Fraction(end(each), weights[each]))
-        yield Range(number, name, assigned[name], end(name))
+        yield numbered(name, assigned[name], end(name))
         assigned[name] = end(name)
 
 
@@ -88,13 +94,15 @@ class Schedule:
         done: Mapping[int, int],
         size: int = RANGE_SIZE,
         first: Mapping[str, int] | None = None,
+        begin: Mapping[str, int] | None = None,
     ) -> None:
         """`weights` has relative numbers of cases by generator, `cases` is the total number of cases.
 
         `done` has the number of executed cases by range number. `size` is the number of cases in the largest ranges.
-        `first` has numbers of cases by generator; these precede all other cases.
+        `first` has numbers of cases by generator; these precede all other cases. `begin` has the indexes of the
+        generators' first cases, unless they are 0.
         """
-        ranges = _ranges(weights, size, first or {})
+        ranges = _ranges(weights, size, first or {}, begin or {})
         self._ranges = ranges if cases is None else _limited(ranges, cases)
         self._done = done
         self._returned: deque[Range] = deque()

@@ -218,8 +218,8 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], processes: Processes, sho
         edges=partial(number_of_edges, store.directory),
         show=with_edges(partial(shown.show, features=features_of(arms)), store.directory, shown),
     )
-    first = {name: count for name, (count, _) in parts.items() if count}
-    schedule = Schedule(plan.generators, plan.cases, store.done(), first=first)
+    first = {name: max(0, count - plan.begin.get(name, 0)) for name, (count, _) in parts.items()}
+    schedule = Schedule(plan.generators, plan.cases, store.done(), first=first, begin=plan.begin)
     options = plan.replay_options()
     work = CaseWork(
         attached(arms), store.directory, plan.seed, options, store.arms, plan.given, plan.files, plan.engine

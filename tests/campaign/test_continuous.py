@@ -60,22 +60,24 @@ def replayed(found: StoredFinding, *, shown: bool, of_base: bool = False) -> Rep
     return ReplayResult(found.finding.fingerprint, shown, of_base)
 
 
-def test_the_next_run_has_the_next_seed_and_knows_the_reduced_bugs() -> None:
+def test_a_run_on_other_builds_has_the_next_seed_and_knows_the_reduced_bugs() -> None:
     reduced, cut_off = found("x", reduced=True), found("y", reduced=False)
     expected, arms = KnownFault("0123456789ab"), ArmOptions(base="pg18")
     plan = replace(PLAN, known=(expected,))
-    assert next_plan(plan, (), arms, 5).seed == 1
-    following = next_plan(plan, (run(4, reduced), run(6, cut_off, found("x", reduced=False))), arms, 5)
-    assert (following.seed, following.minutes, following.arms) == (7, 5, arms)
+    assert next_plan(plan, (), arms, 5, {}).seed == 1
+    runs = (run(4, reduced), run(6, cut_off, found("x", reduced=False)))
+    following = next_plan(plan, runs, arms, 5, {})
+    assert (following.seed, following.minutes, following.arms, following.begin) == (7, 5, arms, {})
     assert following.known == (expected, KnownFault(reduced.finding.fingerprint, link="campaign 4"))
+    assert replace(following, seed=6, begin={"x": 3}) == next_plan(plan, runs, arms, 5, {"x": 3})
 
 
 def test_a_finding_without_proof_or_blame_is_not_known_to_the_next_run() -> None:
     reduced = found("x", reduced=True)
     never_again = replace(reduced, smallest=ReducedCase(CASE, reduced.finding, 0, 20), blame=None)
     for each in (never_again, replace(reduced, blame=None)):
-        assert next_plan(PLAN, (run(1, each),), ArmOptions(), 5).known == ()
-    again = next_plan(PLAN, (run(1, never_again), run(2, reduced)), ArmOptions(), 5)
+        assert next_plan(PLAN, (run(1, each),), ArmOptions(), 5, {}).known == ()
+    again = next_plan(PLAN, (run(1, never_again), run(2, reduced)), ArmOptions(), 5, {})
     assert again.known == (KnownFault(reduced.finding.fingerprint, link="campaign 2"),)
     assert [each.found for each in to_replay((run(1, never_again), run(2, reduced)), FIXED, ())] == [
         replace(reduced, count=4)
@@ -86,11 +88,11 @@ def test_a_fixed_bug_is_not_known_to_the_next_run() -> None:
     """Another bug may have its fingerprint."""
     bug = found("x", reduced=True)
     runs = [run(1, bug), run(2, builds=FIXED, replays=[replayed(bug, shown=False)])]
-    assert next_plan(PLAN, runs, ArmOptions(), 5).known == ()
+    assert next_plan(PLAN, runs, ArmOptions(), 5, {}).known == ()
     other = replace(bug, blame=Blame("b", ("0001.patch", "0002.patch"), ((1, False), (2, True))))
     new, fixed = history([*runs, run(3, other, builds=FIXED)])
     assert (new.status, new.finding.blame, fixed.status) == (BugStatus.NEW, other.blame, BugStatus.FIXED)
-    assert next_plan(PLAN, [*runs, run(3, other, builds=FIXED)], ArmOptions(), 5).known
+    assert next_plan(PLAN, [*runs, run(3, other, builds=FIXED)], ArmOptions(), 5, {}).known
 
 
 def test_bugs_have_a_history() -> None:

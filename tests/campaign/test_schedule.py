@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 
@@ -100,6 +101,13 @@ def test_first_cases_precede_all_others() -> None:
     assert _all_ids(Schedule({"a": 1, "b": 3}, 9, {0: 1, 1: 1}, first={"a": 2})) == [
         case_id for each in found[2:] for case_id in each.case_ids(1)
     ]
+
+
+@given(weights=WEIGHTS, begin=st.integers(1, 500))
+def test_a_generator_may_begin_with_a_later_case(weights: Mapping[str, int], begin: int) -> None:
+    usual = _all_ids(Schedule(weights, 60, {}))
+    later = [replace(each, index=each.index + begin) if each.generator == "a" else each for each in usual]
+    assert _all_ids(Schedule(weights, 60, {}, begin={"a": begin})) == later
 
 
 def test_the_rest_of_a_range_precedes_new_ranges() -> None:

@@ -26,7 +26,7 @@ def _await_cases(pgduel: Command, number: int, process: subprocess.Popen[str]) -
         time.sleep(0.2)
 
 
-def test_a_stopped_campaign_goes_on_with_the_next_seed(pgduel: Command, tmp_path: Path) -> None:
+def test_a_stopped_campaign_goes_on_with_the_next_cases(pgduel: Command, tmp_path: Path) -> None:
     process = pgduel.start("campaign", "start", "nightly", *EQUALS, "--generator", "merged_bounds")
     _await_cases(pgduel, 1, process)
     refused = pgduel("campaign", "start", "nightly")
@@ -40,7 +40,10 @@ def test_a_stopped_campaign_goes_on_with_the_next_seed(pgduel: Command, tmp_path
     file = tmp_path / "status.json"
     status = json_of(pgduel("campaign", "status", "nightly", "--json", file), file, 0)
     assert (status["process"], status["bugs"]) == (None, [])
-    assert [run["seed"] for run in status["runs"]] == [1, 2]
+    assert [run["seed"] for run in status["runs"]] == [1, 1]
+    cases = status["runs"][0]["cases"]
+    with opened(pgduel.campaigns / "2") as store:
+        assert store.plan.begin == {"merged_bounds": cases}
     assert [run["ended"] for run in status["runs"]] == ["interrupted", "time is up"]
     unit = pgduel("campaign", "unit", "nightly")
     assert f'Environment="PGDUEL_CAMPAIGNS={pgduel.campaigns}"' in unit.out

@@ -17,7 +17,7 @@ from sqlalchemy import delete, text, update
 
 from fuzz import documents
 from fuzz.campaign.catalog import new_campaign, opened
-from fuzz.campaign.continuous import discoveries_of, keep_plan, runs_of
+from fuzz.campaign.continuous import discoveries_of, keep_plan, next_cases, runs_of
 from fuzz.campaign.direction.discoveries import Discoveries
 from fuzz.campaign.edges import EdgePlaces, Reached, ReachedEdges
 from fuzz.campaign.schema import CAMPAIGN, FINDING, OCCURRENCE
@@ -107,6 +107,17 @@ def test_discoveries_are_those_of_the_last_run_and_of_its_plan(campaigns: Path) 
     assert found.cases == Counter(joins=7 + cases)
     assert found.bugs == Counter(joins=3)  # the first run found its bugs before
     assert discoveries_of(runs_of("nightly")[:1]).bugs == Counter(joins=BUGS - 1)  # one is known
+
+
+def test_a_run_on_the_builds_of_the_last_one_goes_on_with_its_next_cases(campaigns: Path) -> None:
+    with opened(campaigns / "5") as store:
+        cases = store.counters.cases["joins"]
+        store.write(update(CAMPAIGN).values(plan=replace(store.plan, begin={"joins": 7, "copy": 2})))
+    runs = runs_of("nightly")
+    plan, builds = runs[-1].plan, runs[-1].builds
+    assert next_cases(plan, runs, builds) == {"joins": 7 + cases, "copy": 2}
+    assert next_cases(plan, runs, {**builds, "patched": "another"}) == next_cases(plan, (), builds) == {}
+    assert next_cases(replace(plan, seed=plan.seed + 1), runs, builds) == {}  # the user wants this seed
 
 
 def test_doubts_have_their_history(campaigns: Path) -> None:
