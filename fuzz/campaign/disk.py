@@ -6,6 +6,7 @@ history stay.
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -88,6 +89,16 @@ def make_room(plan: Plan, runs: Sequence[CampaignRun], used: Iterable[str]) -> I
             f"campaign {name} has {total / GB:.1f} GB, more than --disk {gigabytes:g}, in findings, history and builds "
             "in use, which stay; give a larger --disk"
         )
+
+
+def delete_builds_of_worker(name: str, used: AbstractSet[str]) -> None:
+    """Delete the builds that a worker's machine compiled for a campaign, but `used` and those of two other revisions.
+
+    Bugs need none there, because the campaign's own machine replays them. Raises StorageError.
+    """
+    others = [path for key in own_builds(name) - used if (path := workdir.builds() / key).is_dir()]
+    newest = sorted(others, key=lambda path: (path.stat().st_mtime_ns, path.name), reverse=True)
+    _delete_builds(name, {*used, *(path.name for path in newest[: len(used) * (REVISIONS - 1)])})
 
 
 def _needed(runs: Sequence[CampaignRun], expected: Sequence[KnownFault]) -> Iterator[str]:

@@ -22,6 +22,8 @@ from typing import Any, Final
 
 from fuzz import workdir
 from fuzz.campaign.code_digest import code_digest
+from fuzz.campaign.database import home
+from fuzz.campaign.disk import delete_builds_of_worker, note_build
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.schedule import Job, RangeResult, Result
 from fuzz.campaign.store import KEPT, Store, StoredDoubt
@@ -30,7 +32,7 @@ from fuzz.errors import DiskFull, PgduelError
 from fuzz.execution.worker_database import ROOM
 from fuzz.servers import git, owners
 from fuzz.servers.arm import ArmSpec, open_arms
-from fuzz.servers.build import build_key
+from fuzz.servers.build import build_key, list_builds
 from fuzz.servers.series import apply_series
 from fuzz.sources.workloads import require_workload
 from fuzz.triage.blame import Blame
@@ -180,10 +182,13 @@ class _Hosted:
         self.work = work
         _require_same_builds(work)
         _require_room(len(work.specs))
+        _note_builds(work)
         self.used = time.monotonic()
         self.stop = threading.Event()
         with ExitStack() as stack:
             self._arms = stack.enter_context(open_arms(work.specs, _ignore, allow_same_build=work.same_build))
+            if _has_own_builds(work):
+                delete_builds_of_worker(work.plan.name, frozenset(work.builds.values()))
             directory = stack.enter_context(_directory(work.number))
             self._journal = Journal(directory, work.plan)
             cases = CaseWork(
@@ -250,6 +255,18 @@ def _require_room(servers: int) -> None:
     directory = workdir.clusters()
     if shutil.disk_usage(directory).free < servers * ROOM:
         raise DiskFull(f"the disk of {directory} is full; make room there")
+
+
+def _has_own_builds(work: RemoteWork) -> bool:
+    """Return whether a named campaign has builds on this machine, which the campaign's own machine does not delete."""
+    return bool(work.plan.name) and not (home() / work.number).exists()
+
+
+def _note_builds(work: RemoteWork) -> None:
+    """Note the builds that this machine is about to compile for a named campaign. Raises StorageError."""
+    if _has_own_builds(work):
+        for key in sorted(set(work.builds.values()) - {build.key for build in list_builds()}):
+            note_build(work.plan.name, key)
 
 
 def _require_same_builds(work: RemoteWork) -> None:

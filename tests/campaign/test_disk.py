@@ -13,7 +13,16 @@ from fuzz.campaign.catalog import opened
 from fuzz.campaign.continuous import keep_plan, runs_of
 from fuzz.campaign.counters import Counters
 from fuzz.campaign.database import home
-from fuzz.campaign.disk import GB, make_room, note_build, own_builds, size_of_builds, size_of_campaign, size_of_run
+from fuzz.campaign.disk import (
+    GB,
+    delete_builds_of_worker,
+    make_room,
+    note_build,
+    own_builds,
+    size_of_builds,
+    size_of_campaign,
+    size_of_run,
+)
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.store import StoredDoubt
 from fuzz.servers.arm_options import ArmOptions
@@ -101,6 +110,18 @@ def test_old_builds_are_deleted_unless_a_bug_or_another_campaign_needs_them() ->
     assert left() == {"base", "1", "3", "4", "5", "6", "next", "foreign"}
     assert own_builds("nightly") == left() - {"foreign"}
     assert room_made(builds=["base", "next"]) == []
+
+
+def test_a_worker_keeps_the_builds_of_three_revisions() -> None:
+    for age, key in enumerate(("base", "5", "4", "3", "2", "1")):
+        make_build(key)
+        os.utime(workdir.builds() / key, (10 - age, 10 - age))
+    make_build("foreign", of="weekly")
+    delete_builds_of_worker("nightly", {"base", "1"})
+    assert left() == {"base", "1", "5", "4", "3", "2", "foreign"}
+    delete_builds_of_worker("nightly", {"1"})
+    assert left() == {"base", "1", "5", "foreign"}
+    assert own_builds("nightly") == left() - {"foreign"}
 
 
 def test_builds_of_fixed_bugs_are_deleted() -> None:

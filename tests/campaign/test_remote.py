@@ -1,14 +1,18 @@
 """Tests of a process that works for other machines: the campaigns that it accepts, its journal, its servers."""
 
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from fuzz import workdir
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.code_digest import code_digest
+from fuzz.campaign.database import home
+from fuzz.campaign.disk import note_build
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.remote import Host, Journal, Preparation, RemoteWork
 from fuzz.campaign.schedule import Range, RangeResult
@@ -106,6 +110,33 @@ def test_a_process_requests_missing_bases(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert Host().prepare(work(specs=(spec,)), None) == Preparation(missing=(tree,))
     assert "give all machines the same compiler" in Host().prepare(work(specs=(spec,)), pack).refusal
     assert git.show(tree, "file.c") == "int x;\n"
+
+
+@pytest.fixture
+def old_builds(campaigns: Path) -> Iterator[list[Path]]:
+    """Yield the directories of three builds, which this machine compiled for the campaign `nightly`."""
+    found = [workdir.builds() / f"test-remote-{number}" for number in range(3)]
+    for directory in found:
+        directory.mkdir(exist_ok=True)
+        note_build("nightly", directory.name)
+    yield found
+    for directory in found:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.mark.servers
+@pytest.mark.timeout(300)
+def test_a_worker_deletes_the_old_builds_of_a_named_campaign(base: Base, build: Build, old_builds: list[Path]) -> None:
+    specs = tuple(ArmSpec(name, base, Series("base"), FLAVORS["assert"]) for name in ("a", "b"))
+    named = work(plan=replace(PLAN, name="nightly"), specs=specs, key=build.key)
+    own = home() / named.number  # exists on the campaign's own machine, which deletes its builds itself
+    own.mkdir()
+    for deleted in (0, 1):
+        host = Host()
+        assert host.prepare(named, None) == Preparation()
+        host.release(named.name)
+        assert [each.exists() for each in old_builds].count(False) == deleted
+        shutil.rmtree(own, ignore_errors=True)
 
 
 @pytest.mark.servers
