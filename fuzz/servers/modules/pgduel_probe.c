@@ -136,7 +136,7 @@ assertion_failed(void *const *frames, int count)
 }
 
 static void
-testify(int number)
+report_fatal_signal(int number)
 {
 	void	   *frames[MAX_FRAMES];
 	int			count = backtrace(frames, MAX_FRAMES);
@@ -160,7 +160,7 @@ static void
 install_handlers(void)
 {
 	stack_t		stack = {.ss_sp = handler_stack, .ss_size = sizeof(handler_stack)};
-	struct sigaction action = {.sa_handler = testify, .sa_flags = SA_ONSTACK};
+	struct sigaction action = {.sa_handler = report_fatal_signal, .sa_flags = SA_ONSTACK};
 	void	   *frame;
 
 	backtrace(&frame, 1);		/* the first call allocates memory */
@@ -247,7 +247,7 @@ static ResourceOwner last_owner = NULL;
 static uint32 last_capacity = 0;
 
 static void
-look_at_owner(void)
+count_owner_capacity(void)
 {
 	ResourceOwner largest = CurrentResourceOwner;
 	uint32		capacity;
@@ -274,7 +274,7 @@ look_at_owner(void)
 	last_capacity = capacity;
 }
 #else
-#define look_at_owner() ((void) 0)
+#define count_owner_capacity() ((void) 0)
 #endif
 
 /* Registered during COPY, so that callbacks of extensions run as well. */
@@ -347,7 +347,7 @@ count_flush(Relation rel, TupleTableSlot **slots, int nslots)
  * COPY's memory
  */
 
-#define BETWEEN_LOOKS	16		/* single inserts */
+#define BETWEEN_MEASUREMENTS	16		/* single inserts */
 
 static bool cost = false;
 static Size copy_before;		/* bytes when the COPY FROM under way began */
@@ -369,7 +369,7 @@ memory_used(MemoryContext context)
 }
 
 static void
-look_at_memory(void)
+measure_copy_memory(void)
 {
 	if (cost && current.copies > 0)
 		copy_most = Max(copy_most, memory_used(TopMemoryContext));
@@ -379,12 +379,12 @@ static void (*real_tuple_insert) (Relation rel, TupleTableSlot *slot, CommandId 
 								  struct BulkInsertStateData *bistate);
 
 static void
-looking_tuple_insert(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
-					 struct BulkInsertStateData *bistate)
+measuring_tuple_insert(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
+					   struct BulkInsertStateData *bistate)
 {
 	real_tuple_insert(rel, slot, cid, options, bistate);
-	if (single_inserts++ % BETWEEN_LOOKS == 0)
-		look_at_memory();
+	if (single_inserts++ % BETWEEN_MEASUREMENTS == 0)
+		measure_copy_memory();
 }
 
 static void (*real_multi_insert) (Relation rel, TupleTableSlot **slots, int nslots, CommandId cid,
@@ -395,10 +395,10 @@ counting_multi_insert(Relation rel, TupleTableSlot **slots, int nslots, CommandI
 					  int options, struct BulkInsertStateData *bistate)
 {
 	real_multi_insert(rel, slots, nslots, cid, options, bistate);
-	look_at_memory();
+	measure_copy_memory();
 	if (reach && current.copies > 0)
 	{
-		look_at_owner();
+		count_owner_capacity();
 		count_flush(rel, slots, nslots);
 	}
 }
@@ -414,7 +414,7 @@ replace_inserts(void)
 		return;
 	}
 	real_tuple_insert = heap->tuple_insert;
-	heap->tuple_insert = looking_tuple_insert;
+	heap->tuple_insert = measuring_tuple_insert;
 	real_multi_insert = heap->multi_insert;
 	heap->multi_insert = counting_multi_insert;
 	protect(heap, sizeof(TableAmRoutine), PROT_READ);
@@ -920,7 +920,7 @@ static void
 watch_executor_end(QueryDesc *queryDesc)
 {
 	if (reach)
-		look_at_owner();
+		count_owner_capacity();
 	enter_executor();
 	PG_TRY();
 	{
