@@ -78,6 +78,12 @@ contain_volatile_functions(Node *clause)
 }
 
 bool
+contain_leaked_vars(Node *clause)
+{
+	return false;
+}
+
+bool
 contain_agg_clause(Node *clause)
 {
 	return false;
