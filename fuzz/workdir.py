@@ -65,9 +65,9 @@ def writing(path: Path) -> Iterator[None]:
 def write(path: Path, content: str | bytes) -> None:
     """Replace a file atomically: after a kill or on a full disk, the file is unchanged.
 
-    Raises StorageError.
+    Several processes may write the same file at once. Raises StorageError.
     """
-    draft = path.with_name(f"{path.name}.draft")
+    draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
     with writing(path):
         try:
             draft.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -1,11 +1,11 @@
 """Memory of changes: no COPY FROM, INSERT, UPDATE or DELETE needs much more memory than on the reference.
 
 All memory of a statement is freed at its end, so the oracle `leak` does not see memory that is lost for each row. The
-probe measures the memory of all contexts at some inserts of a COPY, and when another change has changed its last row
-(fuzz/servers/modules). The runs are those that explain the case's queries.
+probe measures the memory of all contexts after some inserts of a COPY, and after the last row of any other change
+(`pgduel_probe.c`). The runs are those that explain the case's queries.
 
 The margin is that of `execution_cost`: a factor of 1.5 and 64 kB. Changes with joins, subqueries, grouping or sorts are
-not compared, because their plans may need other memory. Neither are those that change other numbers of rows.
+not compared, because their plans may need other memory. Changes with other numbers of rows are not compared either.
 """
 
 from collections.abc import Mapping

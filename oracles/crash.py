@@ -9,11 +9,22 @@ from typing import ClassVar, Final
 
 from oracles.framework.canaries import canary_case, query
 from oracles.framework.shared_runs import REPEATED, repeated_runs
-from oracles.framework.verdicts import CONNECTION_LOST, findings_of_runs, lost_session
+from oracles.framework.verdicts import findings_of_runs, lost_session
 from oracles.model.case import Case
 from oracles.model.finding import Finding, as_all_do
 from oracles.model.observation import CaseObservation, Outcome, Run
-from oracles.model.oracle import Agree, Canary, More, Observations, Oracle, Sample, Verdict, duel, judged_arms
+from oracles.model.oracle import (
+    CONNECTION_LOST,
+    Agree,
+    Canary,
+    More,
+    Observations,
+    Oracle,
+    Sample,
+    Verdict,
+    duel,
+    judged_arms,
+)
 
 FRAMES: Final = 3  # of a backtrace, enough to distinguish causes
 REPORT_LINES: Final = 60  # quoted in a finding

@@ -15,12 +15,10 @@ The margin of CPU time is a factor of 1.5 and a millisecond, because each change
 shipped patches differ from master by up to a quarter in statements of some milliseconds, without any fault. The margin
 of memory is a factor of 1.5 and 64 kB, for what a patch adds to each node. A hash join in several batches holds the
 last one at its end. The bits of the hash values that select batches decide whether that is a large one. So the peaks of
-the reference's tables in several batches are allowed in addition. So are larger arrays of buckets: how many buckets the
-expected tuples deserve is judged by the oracle `buckets`. And so are the buffers of the files of more batches, whose
-number the oracle `memory` judges (725/hash_growth/96).
+the reference's tables in several batches are allowed in addition. So are larger arrays of buckets: the oracle `buckets`
+judges their number. And so are the buffers of the files of more batches, whose number the oracle `memory` judges.
 """
 
-from collections.abc import Hashable
 from typing import ClassVar, Final
 
 from oracles.buckets import BATCHES, PEAK
@@ -96,11 +94,6 @@ def _is_parallel(plan: Node) -> bool:
     return any("Workers Planned" in place.node for place in places(plan))
 
 
-def _form(plan: Node) -> tuple[str, tuple[int, ...]]:
-    """Return the shape of a plan, and the numbers of batches that its hash tables may have needed."""
-    return plan_shape(plan), tuple(_batches(place.node) for place in places(plan))
-
-
 def _may_leave_dead_rows(step: Step, seen: Observation) -> bool:
     """Return whether a step may change or delete rows, or roll back: all that does not only add rows or read."""
     if seen.outcome is not Outcome.OK:
@@ -133,8 +126,9 @@ class _ExecutionCostPair(ExplainedCostPair):
         is_long = any(_cpu_time(self.first_plans(arm)[step]) > _LONG for arm in (self.reference, self.suspect))
         return 1 if is_long else _EXECUTIONS
 
-    def form(self, plan: Node) -> Hashable:
-        return _form(plan)
+    def form(self, plan: Node) -> tuple[str, tuple[int, ...]]:
+        """Return the shape of a plan, and the numbers of batches that its hash tables may have needed."""
+        return plan_shape(plan), tuple(_batches(place.node) for place in places(plan))
 
     def legal_reason(self, cost: Cost, step: int) -> str:
         if cost.of is _memory:

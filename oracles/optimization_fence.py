@@ -64,7 +64,7 @@ def _fenced(item: Any) -> Any:
 
 
 class _Parts(Reader):
-    """The queries of a statement that have FROM, and what forbids to replace their tables."""
+    """The queries of a statement that have FROM, and the reasons not to replace their tables."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -10,7 +10,7 @@ with a difference.
 
 The sizes of tables are inputs, too. A transaction in another database, such as that of another worker, may keep a
 server from removing dead rows (GetSnapshotData, heap_page_prune_opt), so that the next rows need another page. If
-tables have other sizes after the case, the difference is inconclusive (723/writing_ctes/239).
+tables have other sizes after the case, the difference is inconclusive.
 
 A finding names the first node that differs. The properties of nodes (all but their figures) are compared from the top,
 because the nodes below a node of another type have another purpose. Figures are compared from the bottom, because a
@@ -28,9 +28,8 @@ from itertools import chain
 from typing import Any, ClassVar, Final
 
 from oracles.explain.nodes import Node, plans
-from oracles.framework.canaries import canary_case, query
 from oracles.framework.pairwise import REPETITIONS, Pair, SampledPairwise
-from oracles.framework.shared_runs import PLANNED, planned_run, planned_runs, planned_steps
+from oracles.framework.shared_runs import PLANNED, PLANNED_JOIN, planned_run, planned_runs, planned_steps
 from oracles.model.case import Case
 from oracles.model.finding import UNDER_PLAN, Evidence, Finding
 from oracles.model.observation import CaseObservation, Run
@@ -84,6 +83,7 @@ def _kind(node: Node) -> dict[str, Any]:
 def _with_columns_of(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
     """Return the properties of a node with the reference's columns if it lacks only some of these."""
     columns = iter(ours.get(_COLUMNS, ()))
+    # `in` consumes the iterator, so the columns must also be in the reference's order
     lacks = all(column in columns for column in theirs.get(_COLUMNS, ()))
     return theirs | {_COLUMNS: ours[_COLUMNS]} if lacks and _COLUMNS in ours else theirs
 
@@ -109,10 +109,6 @@ def _difference(
 
 _SYMPTOM: Final = "plan"
 _STAGES: Final = (REPETITIONS[:1], REPETITIONS)  # one repetition is enough if the reference does not repeat its plan
-
-_CANARY: Final = canary_case(
-    query("SELECT canary.n, nest.name FROM canary JOIN nest ON canary.n = nest.n"), samples=(PLANNED,)
-)
 
 
 class _PlanPair(Pair):
@@ -179,7 +175,7 @@ class Plan(SampledPairwise):
 
     name: ClassVar[str] = "plan"
     samples: ClassVar[tuple[Sample, ...]] = (PLANNED,)
-    canaries: ClassVar[tuple[Canary, ...]] = (Canary("change_cost", _CANARY), Canary("other_plan", _CANARY))
+    canaries: ClassVar[tuple[Canary, ...]] = (Canary("change_cost", PLANNED_JOIN), Canary("other_plan", PLANNED_JOIN))
     needs_equal_plans: ClassVar[bool] = True
     pair = _PlanPair
 

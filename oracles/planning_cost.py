@@ -9,19 +9,14 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from oracles.explain.nodes import planning_time
-from oracles.framework.canaries import canary_case, query
 from oracles.framework.cost import Cost, CostOracle, CostPair
-from oracles.framework.shared_runs import PLANNED, planned_run, planned_runs, planned_steps
+from oracles.framework.shared_runs import PLANNED, PLANNED_JOIN, planned_run, planned_runs, planned_steps
 from oracles.model.case import Case
 from oracles.model.finding import Evidence
 from oracles.model.observation import Run
 from oracles.model.oracle import Canary, Inconclusive, Sample
 
 _PLANNINGS: Final = 9  # in a round
-
-_CANARY: Final = canary_case(
-    query("SELECT canary.n, nest.name FROM canary JOIN nest ON canary.n = nest.n"), samples=(PLANNED,)
-)
 
 COSTS: Final = (
     Cost("planning time", "ms", 1.25, 0.5, 20, planning_time),
@@ -51,7 +46,10 @@ class PlanningCost(CostOracle):
 
     name: ClassVar[str] = _PlanningCostPair.oracle
     samples: ClassVar[tuple[Sample, ...]] = (PLANNED,)
-    canaries: ClassVar[tuple[Canary, ...]] = (Canary("plan_slowly", _CANARY), Canary("plan_with_more_memory", _CANARY))
+    canaries: ClassVar[tuple[Canary, ...]] = (
+        Canary("plan_slowly", PLANNED_JOIN),
+        Canary("plan_with_more_memory", PLANNED_JOIN),
+    )
     pair = _PlanningCostPair
 
     def own_runs(self, case: Case, arms: Sequence[str]) -> tuple[Run, ...]:

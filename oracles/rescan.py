@@ -49,7 +49,7 @@ def rescanned(sql: str) -> str:
 
 @lru_cache(CACHED)
 def rescanned_with_hidden_limits(sql: str) -> str:
-    """Return the same, but the plan of `sql` does not know how many rows are read."""
+    """Return the query of `rescanned`, with the limits hidden from the plan of `sql`."""
     return with_derived_rows(sql, lambda rows: _RESCANNED.format(sql=_HIDING.format(sql=rows)))
 
 

@@ -8,9 +8,9 @@ unstable, with both results of the reference. If the suspect does not repeat the
 arm decide, because a race in the suspect is a bug, and few runs may show it. A legal difference that is as rare on both
 arms would be reported in one of a hundred cases at most. A less certain difference is unstable.
 
-Ways to differ are the compared properties, and also kinds of errors and messages. A reference that raises an error
-under another plan explains other errors that depend on values, but neither other rows nor an internal error. A
-reference with more or fewer notices does not explain a warning.
+Two differences are the same if the property is the same, and for errors and messages also the kind. A reference that
+raises an error under another plan explains other errors that depend on values, but neither other rows nor an internal
+error. A reference with more or fewer notices does not explain a warning.
 """
 
 from collections import Counter
@@ -226,9 +226,9 @@ class Result(Pairwise):
 
 
 def _chance(times: int, runs: int) -> float:
-    """Return the probability that all differences, if equally frequent on both arms, are the suspect's.
+    """Return Fisher's p-value: the chance that all differences are the suspect's, if both arms differ equally often.
 
-    Both arms have so many runs; this is Fisher's exact test.
+    Each arm has `runs` runs. Of all these runs, `times` differ.
     """
     return comb(runs, times) / comb(2 * runs, times)
 

@@ -1,7 +1,7 @@
 """The default arms of a bench: the series without the patches for the bench's mail, with them, and the whole series.
 
-Only so does a ratio show these patches alone. A second arm without them shows the noise. The patches for a mail are
-those whose message links to it, as far as they follow one another. The whole series has later ones, too.
+Only then does a ratio measure these patches alone. A second arm without them shows the noise. The patches for a mail
+are those whose message links to it, as far as they follow one another. The whole series has later ones, too.
 """
 
 from collections.abc import Iterator, Sequence

@@ -10,7 +10,6 @@ table. EXPLAIN ANALYZE transfers the rows to the session, and no further. All ar
 because they differ only in ANALYZE's use of samples.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from statistics import median
@@ -21,6 +20,7 @@ import psycopg
 from psycopg import sql
 
 from fuzz.bench.bench import UNDISTURBED, Bench, Connection, Mail, Point, Samples, connected
+from fuzz.bench.measurement import milliseconds
 from fuzz.servers.arm import Arm
 
 SUBJECT: Final = "postgres_fdw: using TABLESAMPLE to collect remote sample"
@@ -135,11 +135,7 @@ class FdwAnalyzeBench(Bench):
         with connected(arm) as connection:
             connection.execute(f"SET default_statistics_target = {target}")
             connection.execute(f"SELECT FROM {_table(rows, method)} LIMIT 1")  # opens the connection
-            start, number = time.perf_counter(), 0
-            while not number or time.perf_counter() - start < seconds:
-                connection.execute(f"ANALYZE {_table(rows, method)}")
-                number += 1
-            return (time.perf_counter() - start) / number * 1000
+            return milliseconds(connection, f"ANALYZE {_table(rows, method)}", seconds)
 
     def extras(self, point: Point, arm: str, against: str, samples: Samples) -> Mapping[str, float]:
         """Return the ratios to `off` and `local` on the same arm, and the mail's ratio to `local` if it has one."""
@@ -210,11 +206,7 @@ class FdwSamplingBench(Bench):
         with connected(arm) as connection:
             query = f"EXPLAIN (ANALYZE, TIMING OFF) SELECT * FROM {_relation(point)}"
             connection.execute(query)
-            start, number = time.perf_counter(), 0
-            while not number or time.perf_counter() - start < seconds:
-                connection.execute(query)
-                number += 1
-            return (time.perf_counter() - start) / number * 1000
+            return milliseconds(connection, query, seconds)
 
     def extras(self, point: Point, arm: str, against: str, samples: Samples) -> Mapping[str, float]:
         """Return the costs per row, the ratio to reading everything by the same path, and the mail's costs."""

@@ -4,7 +4,8 @@ Planned batches, buckets and Bloom filters follow the estimate. An overestimate 
 figures. The patches may cost 2 % of time and memory at most, so a ratio above 1.02 is a loss. A hash table of one
 process has the rows of a function in PL/pgSQL, whose `ROWS` declares the estimate. No function scan is parallel, so a
 hash table of several processes has those of a table with a wrong `pg_class.reltuples`. The planner expects even more
-rows of the outer side, and knows no more of its key, an expression, than of a function's. So it hashes the few rows.
+rows of the outer side. It has no statistics of the outer key, an expression, nor of a function's column. So it hashes
+the few rows.
 
 The peak memory is the largest resident set of the session's process. Shared buffers are part of it, so they are few,
 and the same on all arms. With several processes, it depends on how many batches each of them happens to load, so it is
@@ -107,7 +108,11 @@ class OverestimatedBucketsBench(Bench):
                 (scan,) = table["Plans"]
                 hashed = scan.get("Function Name", scan.get("Relation Name"))
                 if hashed != _name(*point[:2]) or table["Parallel Aware"] != (point[2] > 1):
-                    raise BenchError(f"{self.label(point)}: another table than the wanted one was hashed, or by others")
+                    shared = "with" if table["Parallel Aware"] else "without"
+                    raise BenchError(
+                        f"{self.label(point)}: the plan hashes {hashed} {shared} Parallel Hash; "
+                        "choose other rows or estimates"
+                    )
                 self._used[arm.name, point] = _Used(table["Hash Batches"], table["Peak Memory Usage"], peak)
 
     def measure(self, arm: Arm, point: Point, seconds: int) -> float:

@@ -21,6 +21,7 @@ import numpy
 import scipy  # scipy.stats is imported when it is first used: that takes longer than all else of a command
 
 from fuzz.bench.bench import Bench, BenchError, Point, Samples
+from fuzz.execution.exchanges import never
 from fuzz.servers import Report
 from fuzz.servers.arm import Arm
 
@@ -61,20 +62,17 @@ def median_ratio(measured: Sequence[float], against: Sequence[float]) -> Ratio:
     return Ratio(float(numpy.median(ratios)), float(interval.low), float(interval.high))
 
 
-def _never() -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The end of a bench's rounds: their number, and an interrupt.
 
-    With `until`, a time of time.monotonic, also that time, and the width of the intervals.
+    `until` is a time of time.monotonic. With it, rounds also end at that time, and a point gets no more once its
+    intervals are narrow.
     """
 
     rounds: int
     until: float | None = None
-    interrupted: Callable[[], bool] = _never
+    interrupted: Callable[[], bool] = never
 
 
 @dataclass(frozen=True, slots=True)

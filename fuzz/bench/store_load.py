@@ -121,7 +121,7 @@ class Load:
 
 @contextmanager
 def recorded(most: int, report: Report) -> Iterator[tuple[Recording, str]]:
-    """Yield a recording, and the URL of a database for stores of so many workers. Raises PgduelError."""
+    """Yield a recording, and the URL of a database for the stores of `most` workers. Raises PgduelError."""
     with open_arms(_ARMS.specs(report), report, allow_same_build=True) as arms:
         recording = Recording(_cases(arms, report), _findings(arms, report))
         build = arms[0].build

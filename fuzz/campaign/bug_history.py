@@ -127,21 +127,21 @@ def history(runs: Sequence[CampaignRun]) -> tuple[BugHistory, ...]:
 def to_replay(
     runs: Sequence[CampaignRun], builds: Mapping[str, str], expected: Sequence[KnownFault]
 ) -> tuple[KnownFinding, ...]:
-    """Return the findings to try on these builds: of bugs without evidence that has these builds, or with a part of it.
-
-    Those of expected faults are left out if they are not reduced.
-    """
+    """Return the findings to try on these builds: of bugs without evidence, or with a part of it, on these builds."""
     known = []
     for occurrences in _bugs(runs).values():
         done = _done_on(builds, runs, occurrences)
         known += [
             KnownFinding(found, run.builds)
             for run, found in _merged(occurrences)
-            if found.finding.fingerprint not in done
-            and can_replay(found, tuple(builds))
-            and (found.reduced or fault_of(found, expected) is None)
+            if found.finding.fingerprint not in done and is_replayed(found, tuple(builds), expected)
         ]
     return tuple(known)
+
+
+def is_replayed(found: StoredFinding, arms: Sequence[str], expected: Sequence[KnownFault]) -> bool:
+    """Return whether a finding is tried on new builds. One of an expected fault must have been reduced."""
+    return can_replay(found, arms) and (found.reduced or fault_of(found, expected) is None)
 
 
 def _done_on(builds: Mapping[str, str], runs: Sequence[CampaignRun], occurrences: _Occurrences) -> frozenset[str]:
@@ -227,8 +227,10 @@ def _names(occurrences: _Occurrences) -> frozenset[str]:
 
 
 def _shown_in(occurrences: _Occurrences) -> Mapping[str, frozenset[str]]:
-    """Return number of a run -> fingerprints of the findings of its cases."""
-    return {number: _names(list(alike)) for number, alike in groupby(occurrences, key=lambda each: each[0].number)}
+    """Return number of a run -> fingerprints of the findings of its cases, and of those that it confirmed."""
+    # Others are only taken over from an earlier run, which may have been deleted.
+    shown = [each for each in occurrences if each[1].count or each[1].confirmed] or occurrences
+    return {number: _names(list(alike)) for number, alike in groupby(shown, key=lambda each: each[0].number)}
 
 
 def _evidence_in(

@@ -193,7 +193,9 @@ class Campaign:
     def _fill_reductions(self, at_once: int) -> None:
         running = sum(isinstance(job, Reduction) for job in self._pool.jobs)
         while self._to_reduce and self._pool.idle and running < at_once:
-            self._pool.submit(Reduction(self._to_reduce.popleft()))
+            fingerprint = self._to_reduce.popleft()
+            self._store.record_progress(fingerprint, self._store.finding(fingerprint).least)  # so it counts as tried
+            self._pool.submit(Reduction(fingerprint))
             running += 1
 
     def _take(self, ended: Done[Job, Result] | LostJob[Job]) -> None:
@@ -241,7 +243,8 @@ class Campaign:
                 self._to_reduce.appendleft(job.fingerprint)
             return
         if isinstance(job, Retry):
-            self._store.tried_again(job.doubt, "killed a worker")
+            if given_up:
+                self._store.tried_again(job.doubt, f"killed {TRIES} workers")
             return
         if not given_up:
             self._schedule.give_back(job)

@@ -112,16 +112,15 @@ def opened_new(say: Say) -> Iterator[Store]:
 def unless_unreadable(say: Say | None = None) -> Iterator[None]:
     """Leave the context if a store cannot be read, and pass the reason to `say`.
 
-    Raises StoreUnreachable, because others cannot be read then. Without `say`, raises any TransientError: what is
-    decided without the store would differ later.
+    Raises StoreUnreachable, because others cannot be read then. Without `say`, prints the reason, and raises any
+    TransientError: what is decided without the store would differ later.
     """
     try:
         yield
     except PgduelError as error:
         if isinstance(error, StoreUnreachable) or (say is None and isinstance(error, TransientError)):
             raise
-        if say is not None:
-            say(str(error))
+        (say or warn)(str(error))
 
 
 def last_seed(arms: Mapping[str, Any]) -> int:

@@ -8,7 +8,7 @@ import os
 import re
 import signal
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +28,7 @@ from fuzz.campaign.plan import Plan
 from fuzz.campaign.postgresql import shared
 from fuzz.errors import CaseError
 from fuzz.servers.arm_options import ArmOptions
+from fuzz.triage.findings import StoredFinding, untriaged
 from oracles.model.case import generator_of
 
 RUN_MINUTES: Final = 60.0
@@ -134,6 +135,16 @@ def next_plan(plan: Plan, runs: Sequence[CampaignRun], arms: ArmOptions, minutes
     seed = max([plan.seed, *(run.plan.seed + 1 for run in runs)])
     known = (*plan.known, *(faults[fingerprint] for fingerprint in sorted(faults.keys() & there)))
     return replace(plan, seed=seed, minutes=minutes, known=known, arms=arms)
+
+
+def left_over(runs: Sequence[CampaignRun], builds: Mapping[str, str]) -> tuple[StoredFinding, ...]:
+    """Return the findings that the last run did not reduce, if the next run has the same builds.
+
+    One that the last run took over itself is left out if it tried to reduce it: it would be tried in vain for ever.
+    """
+    if not runs or runs[-1].builds != builds:
+        return ()
+    return tuple(found for found in untriaged(runs[-1].findings) if found.count or found.smallest is None)
 
 
 @contextmanager

@@ -42,7 +42,7 @@ _POLL: Final = 0.01  # seconds between readings of the states of futures, which 
 _ANSWER_TIMEOUT: Final = 30.0  # seconds in which the scheduler answers
 _END: Final = 20.0  # seconds in which workers stop their servers
 _AGAIN: Final = 20.0  # seconds between preparations of a worker that waits
-_EMPTY: Final = 600.0  # seconds without any worker after which the campaign ends
+_EMPTY: Final = 600.0  # seconds without any worker that can run the campaign, after which it ends
 _CRITICAL: Final = 50  # of the module logging: the pool reports all that the user must know
 TCP_TIMEOUT: Final = "5 minutes"  # without an answer, after which a connection is given up
 _CONNECT_TIMEOUT: Final = "2 minutes"  # of a further connection; a network may be cut for a minute
@@ -275,16 +275,16 @@ class DaskPool:
         return [LostJob(each.job, None, each.address) for each in lost if each.job is not None]
 
     def _require_workers(self) -> None:
-        """Raise ServerError if all workers refuse the campaign, or there is none for a while."""
+        """Raise ServerError if for a while, there is no worker, or none that can run the campaign."""
         states = {each.state for each in self._workers.values()}
-        if states == {_State.REFUSED}:
-            raise ServerError(f"no worker of {self._address} can run this campaign: {self._refusal}")
-        if states:
+        if states - {_State.REFUSED}:
             self._empty_since = None
         elif self._empty_since is None:
             self._empty_since = time.monotonic()
-            self._say(f"waiting for workers of {self._address}")
+            self._say(f"waiting for {'other ' if states else ''}workers of {self._address}")
         elif time.monotonic() - self._empty_since > _EMPTY:
+            if states:
+                raise ServerError(f"no worker of {self._address} can run this campaign: {self._refusal}")
             raise ServerError(f"{self._address} has no workers; start some")
 
     def _taken(self, worker: _Worker) -> list[Done[Job, Result] | LostJob[Job]]:

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from fuzz import documents, workdir
-from fuzz.campaign.bug_history import BugStatus, CampaignRun, history
+from fuzz.campaign.bug_history import BugStatus, CampaignRun, history, is_replayed
 from fuzz.campaign.catalog import all_campaigns, opened, unless_unreadable
 from fuzz.campaign.continuous import directory_of, file_of
+from fuzz.campaign.known import KnownFault
+from fuzz.campaign.plan import Plan
 from fuzz.campaign.sqlite import FILE
 from fuzz.campaign.usage import size_of
 from fuzz.errors import TransientError
@@ -59,14 +61,15 @@ def size_of_campaign(name: str, runs: Sequence[CampaignRun]) -> int:
     return size_of_builds(name) + sum(map(size_of_run, runs))
 
 
-def make_room(name: str, runs: Sequence[CampaignRun], gigabytes: float, used: Iterable[str]) -> Iterator[str]:
+def make_room(plan: Plan, runs: Sequence[CampaignRun], used: Iterable[str]) -> Iterator[str]:
     """Delete old builds, then details of old runs above the limit. Yield a line for each kind of deletion.
 
     Builds with the keys `used` stay. Raises StorageError.
     """
+    name, gigabytes = plan.name, plan.disk or DISK
     deleted: Sequence[str] = ()
     with suppress(TransientError):  # of another campaign's store, whose builds are not known now
-        deleted = _delete_builds(name, {*used, *_needed(runs), *_of_others(name)})
+        deleted = _delete_builds(name, {*used, *_needed(runs, plan.known), *_of_others(name)})
     if deleted:
         yield f"builds of older revisions that no bug needs are deleted: {', '.join(deleted)}"
     limit = round(gigabytes * GB)
@@ -87,14 +90,19 @@ def make_room(name: str, runs: Sequence[CampaignRun], gigabytes: float, used: It
         )
 
 
-def _needed(runs: Sequence[CampaignRun]) -> Iterator[str]:
-    """Yield the builds of the newest revisions, and of bugs that are not fixed: where found, and around the blame."""
+def _needed(runs: Sequence[CampaignRun], expected: Sequence[KnownFault]) -> Iterator[str]:
+    """Yield the builds of the newest revisions, and of bugs that are not fixed: where found, and around the blame.
+
+    Bugs that are not replayed need none, because they are never found to be fixed.
+    """
     newest = dict.fromkeys(tuple(sorted(run.builds.items())) for run in reversed(runs))
     yield from (key for builds in islice(newest, REVISIONS) for _, key in builds)
     by_number = {run.number: run for run in runs}
     for bug in history(runs):
-        if bug.status is not BugStatus.FIXED:
-            yield from by_number[bug.run].builds.values()
+        builds = by_number[bug.run].builds
+        replayed = any(is_replayed(found, tuple(builds), expected) for found in bug.findings)
+        if replayed and bug.status is not BugStatus.FIXED:
+            yield from builds.values()
             yield from (key for found in bug.findings if found.blame for key in _around(found.blame, runs))
 
 

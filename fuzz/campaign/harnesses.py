@@ -65,12 +65,13 @@ class HarnessCampaign:
         covered, remark = run.functions, ""
         if run.crash is not None:
             self._record(harness.name, program, failure_of(run.output, read_input(run.crash)), run.crash)
-        else:  # a merge would delete inputs that fail on this arm only
+        # If a kept input failed, none was added, and a merge would delete those that fail on this arm only.
+        if run.crash is None or run.has_read_corpus:
             self.report(f"{harness.name}: merging the kept inputs")
             remark = _merged(program, kept, seeds)
             self._record_left(harness.name, program, kept)
-            if not (covered or harness.flavor):  # the run was stopped
-                covered = run_harness(program, 0, seeds, kept=kept.inputs, artifacts=kept.artifacts).functions
+        if run.crash is None and not (covered or harness.flavor):  # the run was stopped
+            covered = run_harness(program, 0, seeds, kept=kept.inputs, artifacts=kept.artifacts).functions
         calls = [each.calls for each in covered.values() if each.file in harness.files]
         called = (sum(map(bool, calls)), len(calls))
         return HarnessResult(harness.name, run, time.monotonic() - began, len(kept.names()), called, remark)

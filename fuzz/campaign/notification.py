@@ -27,7 +27,7 @@ from fuzz.errors import CaseError, PgduelError, last_line
 
 _LIMIT: Final = 30.0  # seconds of a call
 _TOLD: Final = ".notified.json"
-_Told = dict[str, bool]  # fingerprint → whether the last call said that the bug is fixed
+_Told = dict[str, bool]  # fingerprint → whether the bug was fixed at the last call
 
 
 def command_of(text: str) -> tuple[str, ...]:

@@ -246,7 +246,7 @@ def _ignore(_line: str) -> None:
 
 
 def _require_room(servers: int) -> None:
-    """Raise DiskFull if there is no room for so many servers."""
+    """Raise DiskFull if there is no room for `servers` servers."""
     directory = workdir.clusters()
     if shutil.disk_usage(directory).free < servers * ROOM:
         raise DiskFull(f"the disk of {directory} is full; make room there")

@@ -23,6 +23,7 @@ from fuzz.campaign.schema import VERSION, StoreBusy, StoreError, StoreFull, crea
 from fuzz.errors import first_line
 
 FILE: Final = "store.sqlite"
+_OWNER: Final = f"{FILE}.owner"
 _LOCK_TIMEOUT: Final = 2000  # ms, in which another process may end its own migration
 _TIMEOUT: Final = 60.0  # seconds in which the processes before this one may write, or another program may end
 _ADVICE: Final = {
@@ -100,6 +101,7 @@ class SQLite:
         self._campaigns = file.parents[1]
         self._directory = file.parent
         self._turns = Turns(self._directory)
+        self._owner: int | None = None  # file descriptor with the lock of `claim`
         self._engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": _TIMEOUT})
 
     @contextmanager
@@ -153,9 +155,14 @@ class SQLite:
         if version < VERSION:
             try:
                 self._migrate()
-            except OperationalError:
+            except OperationalError as error:
                 if self._version() != VERSION:  # otherwise another process was faster
-                    raise
+                    raise self._refused(error) from error
+
+    def _refused(self, error: OperationalError) -> StoreError:
+        """Return the error of a migration. That an older pgduel uses the store lasts as long as its campaign."""
+        converted = self.error(error)
+        return StoreError(str(converted)) if isinstance(converted, StoreBusy) else converted
 
     def _version(self) -> int | None:
         with self._engine.connect() as connection:
@@ -194,7 +201,18 @@ class SQLite:
         return 0
 
     def claim(self, *_names: str) -> None:
-        """Do nothing: only users of this directory have the store."""
+        """Be the only process that runs this campaign, until `close`. Raises StorageError.
+
+        Names of continuous campaigns have locks of their own. This lock is one of POSIX: workers do not inherit it, so
+        a campaign that was killed can be resumed before they have noticed it.
+        """
+        if self._owner is None:
+            with workdir.writing(self._directory):
+                self._owner = os.open(self._directory / _OWNER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.lockf(self._owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise StoreError(f"campaign {self._directory.name} runs already; stop it first") from error
 
     def error(self, error: SQLAlchemyError) -> StoreError:
         """Return the error of a store for one of SQLAlchemy."""
@@ -209,6 +227,9 @@ class SQLite:
         """Close the connections."""
         self._turns.close()
         self._engine.dispose()
+        if self._owner is not None:
+            os.close(self._owner)
+            self._owner = None
 
 
 def _version(connection: Connection) -> int | None:

@@ -280,10 +280,15 @@ class Store:
         return next((ProgressPoint(**row) for row in rows), None)
 
     def progress(self, counters: Counters, done: Mapping[int, int], samples: Sequence[ProgressPoint] = ()) -> None:
-        """Record counters, ranges (number -> total of executed cases) and samples, in one transaction."""
+        """Record counters, ranges (number -> total of executed cases) and samples, in one transaction.
+
+        The last sample replaces one of as many cases: cases that are abandoned at the end may reach edges, too.
+        """
+        latest = {sample.cases: sample for sample in samples}
         ranges = (self._database.insert(RANGE).values(number=number, done=cases) for number, cases in done.items())
         self.write(
-            *(self.new(SAMPLE, **asdict(sample)) for sample in samples),
+            *(delete(SAMPLE).where(SAMPLE.c.cases == sample.cases) for sample in samples[-1:]),
+            *(self.new(SAMPLE, **asdict(sample)) for sample in latest.values()),
             *(
                 each.on_conflict_do_update(index_elements=["number"], set_={"done": each.excluded.done})
                 for each in ranges
@@ -301,6 +306,12 @@ class Store:
         A case counts once for each finding.
         """
         return add(self, FINDING, finding, case_id, case_id=case_id, case=case)
+
+    def take_over(self, found: StoredFinding) -> None:
+        """Record a finding of an earlier run, to be reduced and blamed. It has no case here until one shows it."""
+        kept = ("finding", "case_id", "case", "reproducer", "smallest", "reduced", "seconds", "blame")
+        values = {name: getattr(found, name) for name in kept}
+        self.write(self.new(FINDING, fingerprint=found.finding.fingerprint, **values))
 
     def replace_case(self, finding: Finding, case_id: str, case: Case) -> None:
         """Record another case of a finding in place of its case, to be reduced and blamed anew."""
@@ -341,7 +352,7 @@ class Store:
         return tuple(DoubtRecord(**row) for row in self.read(select(*columns).order_by(DOUBT.c.number)))
 
     def tried_again(self, name: str, outcome: str) -> None:
-        """Record what later tries of a doubt came to."""
+        """Record the outcome of later tries of a doubt."""
         self.write(update(DOUBT).where(DOUBT.c.name == name).values(outcome=outcome))
 
     def record_reproducer(self, fingerprint: str, reproducer: Path) -> None:

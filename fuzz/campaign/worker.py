@@ -30,7 +30,7 @@ from fuzz.campaign.store import Store, StoredDoubt, doubt_of
 from fuzz.campaign.user_files import UserFile, error_in_file, load
 from fuzz.engines.engine import DrawnCase, Engine, EngineName
 from fuzz.engines.guided.engine import GuidedEngine
-from fuzz.engines.guided.inputs import CurrentInput
+from fuzz.engines.guided.inputs import left_inputs
 from fuzz.engines.guided.known_edges import KnownEdges
 from fuzz.engines.seeded import SeededEngine
 from fuzz.errors import DiskFull, PgduelError, ServerError, StorageError, TransientError
@@ -161,7 +161,7 @@ class WorkerStore(Log, Protocol):
         """Return the doubt of this name, or None."""
 
     def tried_again(self, name: str, outcome: str) -> None:
-        """Record what later tries of a doubt came to."""
+        """Record the outcome of later tries of a doubt."""
 
     def close(self) -> None:
         """Release the store's resources."""
@@ -244,8 +244,7 @@ class _Worker:
             seed=self._work.seed,
             number=number,
         )
-        for name in CurrentInput(self._work.directory, number).left():
-            append(self._work.directory / ERRORS, f"a worker was killed during case {name}\n")
+        log_killed(self._work.directory, number)
         if number == 0:
             engine.begin(self._store.plan.generators)
         return engine
@@ -275,7 +274,7 @@ class _Worker:
     def _run(self, job: Range) -> RangeResult:
         """Execute cases until there is something to report. An abandoned case is not done, so it is assigned again."""
         result = RangeResult()
-        began, until = _cpu_seconds(), time.monotonic() + REPORTED
+        began, until = self._cpu_seconds(), time.monotonic() + REPORTED
         try:
             for case_id in job.case_ids(self._work.seed):
                 self._try(case_id, result)
@@ -289,8 +288,11 @@ class _Worker:
             self._leave_executor()
         except StorageError as error:
             result.fatal = str(error)
-        result.counters.client_cpu += _cpu_seconds() - began
+        result.counters.client_cpu += self._cpu_seconds() - began
         return result
+
+    def _cpu_seconds(self) -> float:
+        return _cpu_seconds() + self._engine.cpu_seconds()
 
     def _try(self, case_id: CaseId, result: RangeResult) -> None:
         """Execute one case. Errors of pgduel itself are counted and logged."""
@@ -399,10 +401,10 @@ class _Worker:
         All are committed first. What follows may compile and start servers, and pgduel may be killed meanwhile.
         """
         shown = [self._as_executed(case_id, case, found, judged.observations) for found in judged.findings]
-        new = [self._store.add_finding(finding, case_id, played) for finding, played in shown]
+        new = [self._store.add_finding(finding, case_id, as_run) for finding, as_run in shown]
         to_reduce = []
-        for is_new, (finding, played) in zip(new, shown, strict=True):
-            if is_new or self._replaces(finding, case_id, played):
+        for is_new, (finding, as_run) in zip(new, shown, strict=True):
+            if is_new or self._replaces(finding, case_id, as_run):
                 self._write_script(finding.fingerprint)
                 to_reduce.append(finding.fingerprint)
         return [finding.fingerprint for finding, _ in shown], to_reduce
@@ -412,11 +414,11 @@ class _Worker:
     ) -> tuple[Finding, Case]:
         """Return a finding and its case in the form in which it was executed; the case itself after an error."""
         try:
-            played, executed = as_executed(case, found, observations)
+            as_run, executed = as_executed(case, found, observations)
         except Exception as error:
             self._log_traceback(f"finding {found.fingerprint} of case {case_id}", error)
-            played, executed = case, found
-        return marked(executed, played, self._store.plan.known), played
+            as_run, executed = case, found
+        return marked(executed, as_run, self._store.plan.known), as_run
 
     def _write_script(self, fingerprint: str) -> None:
         """Write the reproducer of a finding. It stays without one after an error of pgduel itself."""
@@ -546,6 +548,15 @@ def append(log: Path, text: str) -> None:
     """Append text to a log. Raises StorageError."""
     with workdir.writing(log), log.open("a") as lines:
         lines.write(text)
+
+
+def log_killed(directory: Path, number: int | None = None) -> None:
+    """Store and log the inputs during which workers of libFuzzer were killed: one of this number, or any.
+
+    Raises StorageError.
+    """
+    for name in left_inputs(directory, number):
+        append(directory / ERRORS, f"a worker was killed during case {name}\n")
 
 
 def _ignore(_line: str) -> None:

@@ -75,7 +75,7 @@ KillSignal=SIGINT
 TimeoutStopSec=600
 Restart=on-failure
 RestartSec=60
-SuccessExitStatus=1
+SuccessExitStatus=1 130
 Nice=10
 
 [Install]
@@ -233,12 +233,17 @@ def unit(name: Name, dask: options.DaskOption = None) -> None:
     """Print a systemd unit that runs a campaign, for ~/.config/systemd/user/pgduel-NAME.service."""
     kept_plan(name)
     command = workdir.PROJECT / "pgduel" if workdir.IS_CHECKOUT else Path(shutil.which("pgduel") or "pgduel")
-    own = {key: value for key, value in os.environ.items() if key.startswith("PGDUEL_")} | store_url.variables()
+    own = {key: value for key, value in os.environ.items() if _is_kept(key)} | store_url.variables()
     if has_password(store_url.store_url()):
         raise CaseError(f"the unit would show the password in {store_url.VARIABLE}; write it to ~/.pgpass instead")
     environment = "".join(f"Environment={_quoted(f'{key}={value}')}\n" for key, value in sorted(own.items()))
     arguments = "" if dask is None else f" --dask {_quoted(dask)}"
     write_exactly(_UNIT.format(name=name, command=_quoted(str(command)), arguments=arguments, environment=environment))
+
+
+def _is_kept(variable: str) -> bool:
+    """Return whether a unit keeps a variable: pgduel's own, those that name its directories, and libpq's files."""
+    return variable.startswith("PGDUEL_") or variable in ("XDG_CACHE_HOME", "PGPASSFILE", "PGSERVICEFILE")
 
 
 @campaigns.command()

@@ -1,4 +1,4 @@
-"""`pgduel harness`: libFuzzer on single C files of an arm, without a server."""
+"""`pgduel harness`: libFuzzer on single C files of an arm, or in a server's process."""
 
 import time
 from collections import Counter
@@ -78,7 +78,7 @@ def harness(
     arm: options.ArmOption = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Fuzz single C files of the last arm with libFuzzer and sanitizers, without a server.
+    """Fuzz the last arm with libFuzzer and sanitizers: single C files without a server, and planner and executor.
 
     A run begins with the inputs of corpus/libfuzzer and those that earlier runs kept, and keeps each that reaches new
     code. A harness ends with its first failure, whose input is stored and minimized. Exit status 1 if there is one.

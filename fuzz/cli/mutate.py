@@ -91,7 +91,7 @@ def mutate(
     setting: options.SetOption = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Change lines that a series adds, one at a time, and count who notices: the duel, or the series' own tests.
+    """Change lines that a series adds, one at a time, and count the detected ones: by the duel, or by its own tests.
 
     The lines are those of the last arm's patches that the first arm lacks. Each mutant is compiled, then compared with
     the build without the mutation, and tested. Exit status 1 if a mutant survives.

@@ -9,16 +9,16 @@ from typing import Final
 from fuzz.campaign.bug_history import CampaignRun
 from fuzz.campaign.disk import note_build
 from fuzz.cli.app import console
-from fuzz.errors import BuildError, PgduelError, SourceError
+from fuzz.errors import BuildError, PgduelError, ServerError, SourceError
 from fuzz.report.terminal import display
 from fuzz.servers import Report
-from fuzz.servers.arm import build_arms, require_comparable
+from fuzz.servers.arm import build_arms, open_arms, require_comparable
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.build import build_key, find_build
 from fuzz.servers.series import apply_series
 
 Builds = dict[str, str]  # arm → key
-_POLLED: Final = 20.0  # seconds between two looks at the branches
+_POLLED: Final = 20.0  # seconds between two reads of the branches
 _NICE: Final = 5  # of compilers beside a run, which then get a quarter of a busy processor
 
 
@@ -27,15 +27,18 @@ class _RunEnded(Exception):
 
 
 def present_arms(name: str, options: ArmOptions, runs: Sequence[CampaignRun]) -> tuple[ArmOptions, Builds]:
-    """Return the arms on the present commits, or those of the last run if these cannot be built. Raises PgduelError."""
+    """Return the arms on the present commits, or those of the last run if these cannot run. Raises PgduelError."""
     with display(console, None) as shown:
         try:
             present = options.pinned()
-            return present, _built(name, present, shown.progress)
-        except (SourceError, BuildError) as error:
+            builds = _built(name, present, shown.progress)
+            if runs and builds != runs[-1].builds:
+                _require_starts(present, shown.progress)
+            return present, builds
+        except (SourceError, BuildError, ServerError) as error:
             if not runs:
                 raise
-            shown.say(f"the present arms cannot be built, so this run has those of campaign {runs[-1].number}: {error}")
+            shown.say(f"the present arms cannot run, so this run has those of campaign {runs[-1].number}: {error}")
         last = runs[-1].plan.arms
         return last, _built(name, last, shown.progress)
 
@@ -73,6 +76,12 @@ def _build_new_commits(name: str, options: ArmOptions, seen: ArmOptions, ended: 
             if present != seen:
                 seen = present  # only once, even if it does not compile
                 keys.update(_built(name, present, abandon_after_run).values())
+
+
+def _require_starts(options: ArmOptions, report: Report) -> None:
+    """Raise ServerError if a server does not start, or if its sessions fail."""
+    with open_arms(options.specs(report), report, allow_same_build=options.same_build_wanted):
+        pass
 
 
 def _built(name: str, options: ArmOptions, report: Report) -> Builds:

@@ -23,7 +23,7 @@ from fuzz.campaign.schedule import Job, Result, Schedule
 from fuzz.campaign.stop import Interrupt, interruptible
 from fuzz.campaign.store import Store
 from fuzz.campaign.usage import usage_of
-from fuzz.campaign.worker import ERRORS, CaseWork, append, attached, require_room, revive, server_cpu
+from fuzz.campaign.worker import ERRORS, CaseWork, append, attached, log_killed, require_room, revive, server_cpu
 from fuzz.cli.options import facts_of
 from fuzz.engines.engine import EngineName
 from fuzz.engines.guided.driver import ensure_driver
@@ -84,13 +84,15 @@ def run_campaign(
     dask: str | None = None,
     new_seed: bool = False,
     known_bugs: Sequence[KnownFinding] = (),
+    unreduced: Sequence[StoredFinding] = (),
     while_open: Callable[[Sequence[Arm]], AbstractContextManager[object]] = nullcontext,
 ) -> Summary:
     """Run the plan in a new campaign, or in the directory of a resumed one. Raises PgduelError.
 
     With `dask`, cases run on the workers of its scheduler, or of a cluster of its own with so many workers.
     With `new_seed`, the plan gets a higher seed than all earlier campaigns on these builds, so its cases are new.
-    Findings of `known_bugs` are tried on the arms before the first case.
+    Findings of `known_bugs` are tried on the arms before the first case. Those of `unreduced`, of an earlier run on the
+    same builds, are reduced.
     The context of `while_open` begins with running arms, and ends before they are deleted.
     """
     options = plan.arms
@@ -110,6 +112,8 @@ def run_campaign(
                 directory = outlasted(new_campaign, shown.say)
             with opened(directory, shown.say) as store:
                 store.begin(plan, facts, partial(last_seed, facts) if new_seed else None)
+                for found in unreduced:
+                    store.take_over(found)
                 plan = replace(plan, seed=store.plan.seed)
                 if store.arms != facts:
                     raise PgduelError(f"campaign {directory.name} ran other builds; start a new campaign for these")
@@ -226,6 +230,7 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], processes: Processes, sho
         keep_places(arms, store.directory)
     if plan.engine is EngineName.LIBFUZZER:
         ensure_driver()
+        outlasted(partial(log_killed, store.directory), shown.say)  # also if fewer workers run than before
     try:
         with interruptible() as interrupt, processes.started(work, store, plan, interrupt, shown) as pool:
             shown.say(f"campaign {number}: {_who(arms)}, seed {plan.seed}")

@@ -6,9 +6,9 @@ from functools import partial
 from math import inf
 
 from fuzz.campaign.bug_history import BugStatus, CampaignRun, history, to_replay
-from fuzz.campaign.continuous import discoveries_of, next_plan, runs_of
+from fuzz.campaign.continuous import discoveries_of, left_over, next_plan, runs_of
 from fuzz.campaign.database import home, outlasted
-from fuzz.campaign.disk import DISK, make_room
+from fuzz.campaign.disk import make_room
 from fuzz.campaign.edges import reached_edges
 from fuzz.campaign.notification import notified_of_errors, notify_of_bugs
 from fuzz.campaign.plan import Plan
@@ -45,10 +45,12 @@ def _run_continuous(
         _make_room(plan, builds.values())
         found = outlasted(partial(discoveries_of, runs), say)
         following = replace(next_plan(plan, runs, arms, min(left, run_minutes)), discoveries=found)
-        bugs = to_replay(runs, builds, plan.known)
+        bugs, unreduced = to_replay(runs, builds, plan.known), left_over(runs, builds)
         del runs  # all findings with their cases, which the run does not need
         with built_beside(plan.name, plan.arms, arms) as beside:
-            summary = run_campaign(None, following, processors(), console, dask=dask, known_bugs=bugs)
+            summary = run_campaign(
+                None, following, processors(), console, dask=dask, known_bugs=bugs, unreduced=unreduced
+            )
         used = {*builds.values(), *beside}
         if summary.missed:
             raise CanaryMissed(summary.missed)
@@ -57,7 +59,8 @@ def _run_continuous(
             say(str(edges))
         codes |= {summary.exit_code, _code_of(outlasted(partial(runs_of, plan.name), say))}
         left -= summary.counters.seconds / 60
-        if summary.why == INTERRUPTED:
+        if summary.why == INTERRUPTED:  # as requested, so a status above 1 would be no answer to it
+            codes -= {2}
             break
     notify_of_bugs(plan, outlasted(partial(runs_of, plan.name), say), say)
     _make_room(plan, used)
@@ -70,7 +73,7 @@ def _code_of(runs: Sequence[CampaignRun]) -> int:
 
 def _make_room(plan: Plan, used: Collection[str]) -> None:
     def lines() -> list[str]:
-        return list(make_room(plan.name, runs_of(plan.name), plan.disk or DISK, used))
+        return list(make_room(plan, runs_of(plan.name), used))
 
     for line in outlasted(lines, say):
         say(line)

@@ -1,4 +1,4 @@
-"""Engines: who makes the random choices of a campaign's cases."""
+"""Engines: sources of the random choices of a campaign's cases."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ class DrawnCase:
     name: str
     case: Case
     record: Callable[[], None] = lambda: None  # stores what the name stands for, before a finding or doubt names it
-    # Asked after a trial of the case: whether it is to be judged, though the trial was not conspicuous. None: the case
-    # is judged without a trial.
+    # Called after each trial of the case: returns whether the case is judged even if the trial was not conspicuous.
+    # None: the case is judged without a trial.
     is_new: Callable[[], bool] | None = None
 
 
@@ -37,7 +37,10 @@ class Engine(Protocol):
         """
 
     def conclude(self, *, executed: bool) -> None:
-        """End a case. An engine learns from those that were executed completely and in time."""
+        """End a case. An engine uses the edges of those that were executed completely and in time."""
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU seconds of processes of the engine that still run."""
 
     def close(self) -> None:
         """End the engine."""

@@ -318,7 +318,8 @@ def _outputs(results: Sequence[SpecResult]) -> list[str]:
 def _is_undecided(seen: Sequence[Sequence[SpecResult]]) -> bool:
     """Return whether the spec has to run again. `seen` has the results of each arm.
 
-    It has not after a crash, because the server may not start again, or if the reference differs from itself.
+    There is no further run after a crash, because the server may not start again, or if the reference differs from
+    itself.
     """
     rounds = len(seen[0])
     reference, *others = map(_outputs, seen)

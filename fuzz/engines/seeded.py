@@ -135,5 +135,9 @@ class SeededEngine:
     def conclude(self, *, executed: bool) -> None:
         """Do nothing."""
 
+    def cpu_seconds(self) -> float:
+        """Return 0, because it has no processes."""
+        return 0.0
+
     def close(self) -> None:
         """Do nothing."""

@@ -64,6 +64,10 @@ class Executor:
     ) -> None:
         self.close()
 
+    def has_setting(self, name: str) -> bool:
+        """Return whether any arm has a setting of this name."""
+        return any(name.lower() in worker_db.settings for worker_db in self._databases.values())
+
     def observe(self, case: Case, runs: Sequence[Run]) -> dict[Run, CaseObservation]:
         """Execute each distinct run of the case, and return the observations. Raises ServerError, Abandoned.
 

@@ -124,7 +124,7 @@ class Reader:
     def _merge(self, replies: Sequence[Reply]) -> Observation:
         rows: list[bytes] = []
         tags: list[str] = []
-        said = []
+        received = []
         columns: list[tuple[ResultColumn, ...]] = []
         outcome, sqlstate = Outcome.OK, ""
         for reply in replies:
@@ -135,10 +135,10 @@ class Reader:
                 elif kind == messages.ROW_DESCRIPTION:
                     columns.append(self._described(payload))
                 elif kind in (messages.ERROR_RESPONSE, messages.NOTICE_RESPONSE):
-                    said.append(self.message(payload))
+                    received.append(self.message(payload))
                 if kind == messages.ERROR_RESPONSE and outcome is Outcome.OK:
-                    sqlstate = said[-1].sqlstate
-                    outcome = Outcome.TIMEOUT if _timed_out(payload) and not _canceled(said) else Outcome.ERROR
+                    sqlstate = received[-1].sqlstate
+                    outcome = Outcome.TIMEOUT if _timed_out(payload) and not _canceled(received) else Outcome.ERROR
         if outcome is Outcome.OK and any(reply.too_large for reply in replies):
             outcome = Outcome.TOO_LARGE
         *earlier, last = columns or [()]
@@ -148,7 +148,7 @@ class Reader:
             tuple(tags),
             last,
             tuple(rows),
-            tuple(said),
+            tuple(received),
             earlier_columns=tuple(earlier),
             protocol=tuple(text for reply in replies for text in self._protocol(reply)),
             transaction=replies[-1].status,
@@ -164,9 +164,9 @@ def _timed_out(payload: bytes) -> bool:
     return fields.get("C") == QUERY_CANCELED and fields.get("R") == "ProcessInterrupts"
 
 
-def _canceled(said: Iterable[Message]) -> Mapping[str, float]:
+def _canceled(received: Iterable[Message]) -> Mapping[str, float]:
     """Return the delay of the cancel in the messages of a statement, if the probe canceled it."""
-    return cancel_in(message.text for message in said)
+    return cancel_in(message.text for message in received)
 
 
 def _with_plan(seen: Observation, replies: Iterable[Reply]) -> Observation:

@@ -1,7 +1,8 @@
 """Trial: one plain run of a case on one arm, which takes a small part of the time that all runs of all oracles take.
 
-An engine tries many cases, and has those judged that reach new code. A trial compares no arms. So most wrong results
-stay invisible in it, but nothing that the arm shows by itself may be lost: such a trial is conspicuous.
+An engine tries many cases, and has those judged that reach new code. A trial compares no arms, so it shows few wrong
+results. It is *conspicuous* if the arm shows a fault by itself: an unexpected error, a time limit, a lost connection,
+or a fault or doubt of an oracle that needs no other run.
 """
 
 from collections.abc import Sequence

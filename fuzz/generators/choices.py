@@ -106,11 +106,7 @@ def between(rng: random.Random, low: int, high: int) -> int:
 
 def shuffled(rng: random.Random, options: Sequence[T]) -> tuple[T, ...]:
     """Return the options in random order; shrinks to the given order."""
-    rest = list(options)
-    result: list[T] = []
-    while rest:
-        result.append(rest.pop(rng.randrange(len(rest))))
-    return tuple(result)
+    return some(rng, options, len(options))
 
 
 def some(rng: random.Random, options: Sequence[T], count: int) -> tuple[T, ...]:

@@ -30,7 +30,7 @@ class Scale:
         return cls(rows=100, queries=90) if count == 1 else cls()
 
     def actions(self, queries: int) -> int:
-        """Return the maximum of actions that count as so many queries each: at least two, from four queries on.
+        """Return the maximum of actions that each count as `queries` queries: at least two, from four queries on.
 
         The second one runs in the session of the first, on its data and cached plans.
         """

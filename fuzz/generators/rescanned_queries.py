@@ -33,7 +33,7 @@ _DRIVERS: Final = Weighted(
 
 
 class RescannedQueries(Generator):
-    """Four tables, and queries of one to three of them for each row of a small relation."""
+    """Five tables, and queries of one to three of them for each row of a small relation."""
 
     name: ClassVar[str] = "rescanned_queries"
     modes: ClassVar[tuple[str, ...]] = (
@@ -111,14 +111,19 @@ def _query(rng: random.Random) -> Step:
     if chance(rng, 7):
         return pick(rng, (_single, _spelled))(rng)
     rows = _MAKERS.pick(rng)(rng)
-    driver = f"{_DRIVERS.pick(rng).format(most=between(rng, 2, 9))} AS o (x)"
+    driver = _driver(rng)
     form = pick(rng, _FORMS)
     return Step(form(rng, rows, driver), Kind.QUERY, tags=(rows.kind, form.__name__.removeprefix("_")))
 
 
+def _driver(rng: random.Random) -> str:
+    """Return the small relation `o (x)`."""
+    return f"{_DRIVERS.pick(rng).format(most=between(rng, 2, 9))} AS o (x)"
+
+
 def _single(rng: random.Random) -> Step:
     """Return subqueries for one row, with or without the outer value, which fail if there are two."""
-    driver = f"{_DRIVERS.pick(rng).format(most=between(rng, 2, 9))} AS o (x)"
+    driver = _driver(rng)
     ids = pick(rng, ("o.x, {}", "o.x + 1, {}", "{}, 0", "{0}, {0} + 1")).format(between(rng, 0, 40))
     single = f"FROM {pick(rng, _TABLES)} WHERE {pick(rng, ('id', 'id', 'k'))} IN ({ids})"
     form = pick(rng, ("SELECT o.x, (SELECT id {}) FROM {}", "SELECT o.x, (o.x, 2) < (SELECT id, k {}) FROM {}"))
@@ -138,7 +143,7 @@ def _compared(rng: random.Random, column: str = "x") -> str:
 
 
 def _some_rows(rng: random.Random, percent: int) -> str:
-    """Return a WHERE clause, with the outer value in so many of a hundred cases."""
+    """Return a WHERE clause, which has the outer value with a probability of `percent`."""
     conditions = [_compared(rng)] if chance(rng, percent) else []
     conditions += [f"id <= {between(rng, 1, 300)}"] if chance(rng, 25) else []
     return where(conditions)

@@ -9,6 +9,7 @@ from fuzz.generators.choices import Stream, Weighted, another, begin, between, c
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.sql.digest import digest
 from fuzz.generators.sql.predicates import where
+from fuzz.generators.sql.queries import SORT_DIRECTIONS
 from oracles.model.case import Case, Kind, Step
 
 # Columns of each table with their values for row g. No two equal values of a column can be distinguished.
@@ -28,7 +29,6 @@ _WIDTH = Weighted((30, 1), (45, 2), (20, 3), (5, 5))
 _OPERATORS = Weighted(
     (26, "UNION ALL"), (20, "UNION"), (14, "INTERSECT"), (14, "EXCEPT"), (13, "INTERSECT ALL"), (13, "EXCEPT ALL")
 )
-_DIRECTIONS = Weighted((60, ""), (20, " DESC"), (10, " NULLS FIRST"), (10, " DESC NULLS LAST"))
 _CONDITIONS = Weighted((40, 0), (45, 1), (15, 2))
 _COMPARISONS = Weighted((25, "="), (25, "<"), (20, ">="), (15, "<>"), (15, "IS DISTINCT FROM"))
 _SETTINGS = ("SET enable_hashagg = off", "SET enable_sort = off", "SET enable_incremental_sort = off")
@@ -89,7 +89,7 @@ def _steps_of(rng: random.Random, table: _Table, scale: Scale) -> list[Step]:
     values = ", ".join(_values(rng, made.format(repeat=table.repeat)) for _, made in _COLUMNS.values())
     steps.append(Step(f"INSERT INTO {table.name} SELECT {values} FROM generate_series(1, {rows}) AS g"))
     for _ in range(between(rng, 0, 3)):
-        keys = ", ".join(f"{name}{_DIRECTIONS.pick(rng)}" for name in some(rng, tuple(_COLUMNS), _WIDTH.pick(rng)))
+        keys = ", ".join(f"{name}{SORT_DIRECTIONS.pick(rng)}" for name in some(rng, tuple(_COLUMNS), _WIDTH.pick(rng)))
         steps.append(Step(f"CREATE INDEX ON {table.name} ({keys})"))
     return [*steps, *([Step(f"ANALYZE {table.name}")] if chance(rng, 60) else ())]
 
@@ -105,7 +105,7 @@ def _query(rng: random.Random, tables: Sequence[_Table]) -> Step:
         return _recursive(rng, tables)
     sql, tags = _combined(rng, tables, columns)
     if chance(rng, 50):
-        order = ", ".join(f"{n}{_DIRECTIONS.pick(rng)}" for n in shuffled(rng, range(1, len(columns) + 1)))
+        order = ", ".join(f"{n}{SORT_DIRECTIONS.pick(rng)}" for n in shuffled(rng, range(1, len(columns) + 1)))
         sql = f"{sql} ORDER BY {order} LIMIT {between(rng, 1, 30)}"
         sql += f" OFFSET {between(rng, 1, 30)}" if chance(rng, 20) else ""
         return Step(sql, Kind.QUERY, ordered=True, tags=(*tags, "ordered"))

@@ -12,6 +12,7 @@ from fuzz.generators.choices import Stream, Weighted, another, begin, between, c
 from fuzz.generators.generator import Generator, Scale
 from fuzz.generators.sql.digest import digest
 from fuzz.generators.sql.predicates import where
+from fuzz.generators.sql.queries import SORT_DIRECTIONS
 from oracles.model.case import Case, Kind, Step
 
 
@@ -58,7 +59,6 @@ _ORDERED: Final = (
 _LIMITED: Final = ("rank()", "dense_rank()", "count(*)", "count(v)")  # that a run condition may end
 _PARTITIONS: Final = Weighted((35, "PARTITION BY p"), (35, ""), (20, "PARTITION BY p, b"), (10, "PARTITION BY v % 3"))
 _ORDERS: Final = Weighted((45, "total"), (48, "ties"), (7, "none"))
-_DIRECTIONS: Final = Weighted((60, ""), (20, " DESC"), (10, " NULLS FIRST"), (10, " DESC NULLS LAST"))
 _ENDS: Final = ("UNBOUNDED PRECEDING", "{} PRECEDING", "CURRENT ROW", "{} FOLLOWING", "UNBOUNDED FOLLOWING")
 _EXCLUSIONS: Final = Weighted(
     (52, ""), (14, " EXCLUDE CURRENT ROW"), (14, " EXCLUDE GROUP"), (14, " EXCLUDE TIES"), (6, " EXCLUDE NO OTHERS")
@@ -121,7 +121,7 @@ def _table(rng: random.Random, scale: Scale) -> list[Step]:
     steps.append(Step(f"INSERT INTO w SELECT {values} FROM generate_series(1, {rows}) AS g ORDER BY hashint4(g)"))
     for _ in range(between(rng, 0, 2)):
         named = some(rng, ("id", "p", *_KEYS), between(rng, 1, 3))
-        keys = ", ".join(f"{name}{_DIRECTIONS.pick(rng)}" for name in named)
+        keys = ", ".join(f"{name}{SORT_DIRECTIONS.pick(rng)}" for name in named)
         steps.append(Step(f"CREATE INDEX ON w ({keys})"))
     return [*steps, *([Step("ANALYZE w")] if chance(rng, 60) else ())]
 
@@ -164,7 +164,7 @@ def _order(rng: random.Random) -> _Order:
     keys = some(rng, (*_KEYS, "v", "b"), between(rng, *{"total": (0, 2), "ties": (1, 2), "none": (0, 0)}[kind]))
     keys = (*keys, "id") if kind == "total" else keys
     offset = _KEYS[keys[0]].offset if len(keys) == 1 and keys[0] in _KEYS else "{}" if keys == ("id",) else ""
-    by = ", ".join(f"{key}{_DIRECTIONS.pick(rng)}" for key in keys)
+    by = ", ".join(f"{key}{SORT_DIRECTIONS.pick(rng)}" for key in keys)
     return _Order(f"ORDER BY {by}" if by else "", offset, kind == "total")
 
 
@@ -218,5 +218,5 @@ def _grouped(rng: random.Random) -> Step:
     """Return a query whose windows run over groups."""
     key = pick(rng, ("p", "b", "v"))
     frame = f"{pick(rng, ('ROWS', 'GROUPS'))} BETWEEN {rng.randrange(4)} PRECEDING AND CURRENT ROW"
-    values = f"sum(count(*)) OVER (ORDER BY {key} {frame}), rank() OVER (ORDER BY count(v){_DIRECTIONS.pick(rng)})"
+    values = f"sum(count(*)) OVER (ORDER BY {key} {frame}), rank() OVER (ORDER BY count(v){SORT_DIRECTIONS.pick(rng)})"
     return Step(digest(f"SELECT {key}, {values} FROM w{_conditions(rng)} GROUP BY 1"), Kind.QUERY, tags=("grouped",))

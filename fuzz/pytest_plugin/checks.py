@@ -1,8 +1,9 @@
 """Assertions of the plugin: statements of a test become a case, and oracles judge it.
 
 An assertion fails with a finding, whose reproducer is written; the case of a generator is reduced first. It also fails
-if it would prove nothing: if a statement of the test fails on every arm, or if an oracle cannot decide. Generated cases
-have intended errors, and oracles may leave a few undecided.
+if it would prove nothing: if a statement of the test does not succeed, or if an oracle cannot decide. Generated cases
+have intended errors, and oracles may leave a few undecided. So a test on these fails at its end if no example proves
+anything.
 """
 
 import re
@@ -19,6 +20,7 @@ from fuzz.errors import CaseError, ServerError
 from fuzz.execution.executor import Executor
 from fuzz.execution.judging import Assignment, JudgedCase, assignments, judge_case
 from fuzz.execution.modes import composed
+from fuzz.execution.modes.roles import ORDINARY, may_be_ordinary
 from fuzz.generators.generator import all_generators
 from fuzz.servers.arm import Arm, features_of
 from fuzz.sources.scripts.psql import tokens
@@ -38,24 +40,32 @@ from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
 from oracles.model.mode import Mode
 from oracles.model.observation import Observation, Outcome, Run
-from oracles.model.oracle import Inconclusive, Observations, Unstable
+from oracles.model.oracle import Agree, Inconclusive, Observations, Unstable
 from oracles.plan import Plan
 from oracles.result import Result
 
 GENERATOR: Final = "pytest"  # in place of a generator's name, for statements of a test
+# The last oracle of each assertion is the one that must agree.
 _SAME: Final = (Crash(), Hang(), InternalError(), LostConnection(), Result())
 _LEAK: Final = (Crash(), Leak())
 _PLAN: Final = Plan()
 _SHOWN_LINES: Final = 40  # of a case
 _PARAMETER: Final = re.compile(r"\$\d+")
+_SUCCESSES: Final = (Outcome.OK, Outcome.TOO_LARGE)
+_FAILURES: Final = {  # outcome -> text about a statement with it, and advice
+    Outcome.ERROR: ("fails", "correct it"),
+    Outcome.TIMEOUT: ("reaches the time limit", "make it shorter, or raise --pgduel-timeout"),
+    Outcome.LOST: ("loses its connection", "correct it"),
+    Outcome.SKIPPED: ("is not executed", "correct the statements before it"),
+}
 
 
 class Failed(Exception):
     """An assertion that failed. The message has several lines."""
 
 
-class Reduced(Failed):
-    """An assertion that failed on a generated case, with the text of the reduced one."""
+class Unshrunk(Failed):
+    """An assertion that failed on a generated case not to be shrunk: it is reduced, or the user's scene failed."""
 
 
 class _Unrecorded:
@@ -140,10 +150,17 @@ class Checks:
         """Begin a test."""
         self._test = test
         self._drawn: dict[int, Case] = {}
-        self._ran: dict[Case, Observations] = {}  # observations of all that no_leak has to judge
+        self._ran: dict[Case, Observations] = {}  # the test's cases so far, for no_leak without arguments
+        # oracle -> reason why the first of its generated cases proved nothing; "" if one did
+        self._missing_proof: dict[str, str] = {}
+
+    def conclude(self) -> None:
+        """End a test that passed on generated cases. Raises Failed if none of them proved anything."""
+        for reason in filter(None, self._missing_proof.values()):
+            raise Failed(f"no example proves anything; the first one: {reason}")
 
     def draw(self, generator: str, rng: Any) -> tuple[int, str]:
-        """Return number and text of a new case of a generator, of which nothing has run. Raises CaseError."""
+        """Return number and text of a new case of a generator, and forget earlier observations. Raises CaseError."""
         from fuzz.engines.property_based import SMALL  # not at the top: Hypothesis may not be installed
 
         found = all_generators().get(generator)
@@ -177,8 +194,13 @@ class Checks:
         cases = dict(self._ran)
         if statements.sql or statements.case is not None:
             cases = {self._case(statements): {}}
+        elif statements.mode != "plain" or statements.settings:
+            raise CaseError(
+                "duel.no_leak without statements judges earlier ones in their own modes; "
+                "give mode and settings to the earlier assertion, or give duel.no_leak statements"
+            )
         elif cases:
-            statements = replace(statements, may_fail=True)  # an earlier assertion judged that
+            statements = replace(statements, scene=(), may_fail=True)  # an earlier assertion judged that
         else:
             raise CaseError("duel.no_leak has nothing to judge; give it statements, or call it after another assertion")
         judges = assignments(_LEAK, self._arms)
@@ -206,11 +228,13 @@ class Checks:
         """Return the case of a test's statements. Raises CaseError."""
         scene = steps_of(given.scene)
         modes = composed(given.mode, self._features)
+        for name in given.settings:
+            if not self._executor.has_setting(name):
+                raise unknown_setting(name)
         if given.settings:
             modes += (Mode("settings", tuple(given.settings.items()), optional=True),)
         if given.case is not None:
-            drawn = self._drawn[given.case]
-            return replace(drawn, scene=scene + drawn.scene, modes=drawn.modes + modes)
+            return _generated_case(self._drawn[given.case], scene, modes, given)
         steps = tuple(replace(step, ordered=given.ordered) for step in steps_of(given.sql))
         if not steps:
             raise CaseError("an assertion needs a statement; give it one")
@@ -227,18 +251,28 @@ class Checks:
         self._ran[replace(case, samples=())] = judged.observations
         for finding in judged.findings:
             raise self._failure(case, finding, judged)
-        self._require_settings(case, given, judged)
-        if case.generator == GENERATOR:
-            if not given.may_fail:
-                _require_success(case, judged.observations[Run(self._names[0], case.modes)].steps)
-            _require_verdict(case, judged)
+        if case.generator != GENERATOR:
+            self._judge_example(case, judges, judged, len(steps_of(given.scene)))
+            return
+        advice = ", or give may_fail=True" if judges[-1].oracle.name == Result.name else ""
+        failure = _failed_statement(case, judges, judged, len(case.all_steps), advice, may_fail=given.may_fail)
+        if reason := _doubt(case, judged) or failure or _disagreement(case, judges, judged):
+            raise Failed(reason)
 
-    def _require_settings(self, case: Case, given: Statements, judged: JudgedCase) -> None:
-        """Require that each setting is one of some arm."""
-        lacking = [set(judged.observations[run].lacking) for run in judged.observations if run.modes == case.modes]
-        for name in given.settings:
-            if lacking and all(name in each for each in lacking):
-                raise unknown_setting(name)
+    def _judge_example(self, case: Case, judges: Sequence[Assignment], judged: JudgedCase, scene: int) -> None:
+        """Require that the user's scene succeeds, which has so many steps, and record whether the case proves anything.
+
+        It does if the generator's scene and a later statement succeed, and the oracle of the assertion agrees. Raises
+        Unshrunk.
+        """
+        if reason := _failed_statement(case, judges, judged, scene):
+            raise Unshrunk(reason)
+        later = judged.observations[Run(self._names[0], case.modes)].steps[len(case.scene) :]
+        succeeds = any(seen.outcome in _SUCCESSES for seen in later)
+        required = len(case.scene if succeeds else case.all_steps)
+        reason = _failed_statement(case, judges, judged, required) or _disagreement(case, judges, judged)
+        name = judges[-1].oracle.name
+        self._missing_proof[name] = reason and self._missing_proof.get(name, reason)
 
     def _failure(self, case: Case, finding: Finding, judged: JudgedCase) -> Failed:
         """Write the reproducer of a finding, reduced if a generator made the case, and return the failure.
@@ -253,7 +287,7 @@ class Checks:
             path.parent.mkdir(parents=True, exist_ok=True)
         self._triage.write(whole)
         least = self._reduced(whole) if generated else whole.least
-        return (Reduced if generated else Failed)(self._report(least, path))
+        return (Unshrunk if generated else Failed)(self._report(least, path))
 
     def _reduced(self, whole: StoredFinding) -> ReducedCase:
         """Return the smallest case that shows the finding, or the whole one if a server fails."""
@@ -282,21 +316,79 @@ def _decoded(value: bytes) -> str:
         raise CaseError(f"arm.query got {value!r}, which is no text in UTF-8; {advice}") from error
 
 
-def _require_success(case: Case, seen: Sequence[Observation]) -> None:
-    """Require that the reference executed each statement. Arms with other outcomes differ, which is a finding."""
-    for step, observed in zip(case.all_steps, seen, strict=True):
-        if observed.outcome is Outcome.ERROR:
-            advice = "correct it, or give may_fail=True"
-            raise Failed(_text(f"a statement fails on every arm; {advice}", step, [("outcome", ended(observed))]))
+def _generated_case(drawn: Case, scene: tuple[Step, ...], modes: tuple[Mode, ...], given: Statements) -> Case:
+    """Return a generator's case after the user's scene. Raises CaseError.
+
+    It does not run as an ordinary role if that scene needs a superuser.
+    """
+    if given.ordered or given.params or given.may_fail:
+        raise CaseError(
+            "a generated case has its own order, parameters and intended errors; "
+            "give ordered, params and may_fail to an assertion about statements"
+        )
+    ordinary = may_be_ordinary(replace(drawn, scene=scene, steps=()))
+    own = tuple(mode for mode in drawn.modes if ordinary or mode != ORDINARY)
+    return replace(drawn, scene=scene + drawn.scene, modes=own + modes)
 
 
-def _require_verdict(case: Case, judged: JudgedCase) -> None:
-    """Require that each oracle decided."""
+def _doubt(case: Case, judged: JudgedCase) -> str:
+    """Return the text of the first verdict that is unstable or inconclusive, or ""."""
     for oracle, verdict in judged.verdicts:
         if isinstance(verdict, Unstable | Inconclusive):
             step = None if verdict.step is None else case.all_steps[verdict.step]
             sides = [each for each in zip(("expected", "actual"), verdict.sides, strict=True) if each[1]]
-            raise Failed(_text(f"{oracle}: the arms cannot be compared: {verdict.reason}", step, sides))
+            return _text(f"{oracle}: the arms cannot be compared: {verdict.reason}", step, sides)
+    return ""
+
+
+def _failed_statement(
+    case: Case,
+    judges: Sequence[Assignment],
+    judged: JudgedCase,
+    steps: int,
+    advice: str = "",
+    *,
+    may_fail: bool = False,
+) -> str:
+    """Return the text of the first statement that does not succeed in the runs that the oracles begin with, or "".
+
+    Only so many first steps of the case count. `may_fail` excuses errors. `advice` on them is added to the text.
+    """
+    runs = dict.fromkeys(run for judge in judges for run in judge.oracle.runs(case, judge.arms))
+    failed = {run: _failed_steps(case, run, judged.observations, may_fail=may_fail) for run in runs}
+    for run in runs:
+        for position, observed in failed[run].items():
+            if position < steps:
+                alike = [each for each in runs if replace(each, arm=run.arm) == run]
+                arms = [each.arm for each in alike if position in failed[each]]
+                where = "every arm" if len(arms) == len(alike) else ", ".join(arms)
+                what, own_advice = _FAILURES[observed.outcome]
+                more = advice if observed.outcome is Outcome.ERROR else ""
+                title = f"a statement {what} on {where}; {own_advice}{more}"
+                return _text(title, case.all_steps[position], [("outcome", ended(observed))])
+    return ""
+
+
+def _failed_steps(case: Case, run: Run, observations: Observations, *, may_fail: bool) -> dict[int, Observation]:
+    """Return the observations of the steps that did not succeed, by position, in order.
+
+    In a repeated run, errors are excused: objects outside of the case's schema remain, so making them again may fail.
+    """
+    seen = observations[run]
+    return {
+        position: observed
+        for position, step in enumerate(case.all_steps)
+        for observed in (repetition[position] for repetition in (*seen.earlier, seen.steps))
+        if observed.outcome not in _SUCCESSES
+        and not (observed.outcome is Outcome.ERROR and (may_fail or step.may_fail or run.repeats > 1))
+    }
+
+
+def _disagreement(case: Case, judges: Sequence[Assignment], judged: JudgedCase) -> str:
+    """Return the reason why the assertion's oracle agreed on no statement, or ""."""
+    name = judges[-1].oracle.name
+    agrees = any(oracle == name and isinstance(verdict, Agree) for oracle, verdict in judged.verdicts)
+    return "" if agrees else _doubt(case, judged) or f"{name}: no statement could be judged"
 
 
 def _text(title: str, step: Step | None, parts: Sequence[tuple[str, str]]) -> str:

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -43,7 +43,7 @@ _OPTIONS: Final = {  # name -> metavar, action, help
 
 
 class Found(BaseException):
-    """A finding on a generated case, which was reduced.
+    """A failure on a generated case that Hypothesis is not to shrink: a finding, whose case was reduced, or a scene's.
 
     It is a BaseException, so Hypothesis ends at once and does not shrink the case. Reduction of SQL takes a minute at
     most, and gives smaller cases than thousands of examples on real servers.
@@ -85,10 +85,10 @@ class ServiceProcess:
         """
         __tracebackhide__ = True
         kind, value = self._answer(method, arguments, draw)
-        if kind == "reduced":
+        if kind == "unshrunk":
             raise Found(value)
         if kind != "result":
-            pytest.fail(value, pytrace=method != "open")  # no line of the user's starts the arms
+            pytest.fail(value, pytrace=method not in ("open", "conclude"))  # no line of the user's calls these
         return value
 
     def _answer(self, method: str, arguments: Mapping[str, Any], draw: Callable[[int], int]) -> tuple[str, Any]:
@@ -320,6 +320,7 @@ class _Session:
         self.service: ServiceProcess | None = None
         self.arms: list[tuple[str, str, str]] = []  # names, versions and addresses
         self.scene = Scene()
+        self.has_examples = False  # whether the current test has generated cases
 
     def open(self, directory: Path) -> ServiceProcess:
         """Start the service and its servers; reproducers go to the directory. Fails with one line."""
@@ -340,8 +341,15 @@ class _Session:
         """Return a case, of which nothing has run, and restore the scene."""
         __tracebackhide__ = True
         assert self.service is not None
+        self.has_examples = True
         self.scene.begin_example()
         return GeneratedCase(*self.service.ask("draw", generator=generator, draw=draw))
+
+    def conclude(self) -> None:
+        """End a test that passed. It fails if it has generated cases of which none proves anything."""
+        __tracebackhide__ = True
+        if self.service is not None and self.has_examples:
+            self.service.ask("conclude")
 
     def close(self) -> None:
         """End the service."""
@@ -369,6 +377,17 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """End the run, and its servers. It may not have begun, if another plugin refused an option."""
     if _sessions and _sessions[-1].config is config:
         _sessions.pop().close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """Run a test, and conclude it if it passes."""
+    __tracebackhide__ = True
+    session = _sessions[-1]
+    session.has_examples = False
+    result = yield
+    session.conclude()
+    return result
 
 
 @pytest.fixture(scope="session")

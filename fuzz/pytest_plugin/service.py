@@ -4,7 +4,7 @@ A request has a number, the name of a method, and its arguments. A reply has the
 
 - `result`: what the method returned;
 - `failed`: the text of an assertion that failed;
-- `reduced`: the same, about a generated case, which was reduced;
+- `unshrunk`: the same, about a generated case that Hypothesis is not to shrink;
 - `error`: the message of an error of pgduel;
 - `progress`: a line; the result is still to come;
 - `draw`: a bound; pytest's process sends a random number below it, or None to abandon the request.
@@ -25,7 +25,7 @@ from fuzz.cli.options import facts_of
 from fuzz.errors import CaseError, PgduelError
 from fuzz.execution.executor import Executor
 from fuzz.output import visible
-from fuzz.pytest_plugin.checks import Checks, Failed, Reduced
+from fuzz.pytest_plugin.checks import Checks, Failed, Unshrunk
 from fuzz.servers.arm import open_arms
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.servers.flavor import DEFAULT_FLAVOR
@@ -80,8 +80,8 @@ class Service:
     def _answer(self, method: Callable[..., Any], arguments: Mapping[str, Any]) -> tuple[str, Any]:
         try:
             return "result", method(**arguments)
-        except Reduced as failure:
-            return "reduced", visible(str(failure))
+        except Unshrunk as failure:
+            return "unshrunk", visible(str(failure))
         except Failed as failure:
             return "failed", visible(str(failure))
         except (PgduelError, _Abandoned) as error:

@@ -34,7 +34,7 @@ class OracleVerdicts:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadResult:
-    """A generator or source, and what its cases came to."""
+    """A generator or source, and the results of its cases."""
 
     name: str
     cases: int
@@ -45,7 +45,7 @@ class WorkloadResult:
 
 @dataclass(frozen=True, slots=True)
 class Doubts:
-    """Verdicts that are unstable or inconclusive for one reason, and what later tries of their cases came to."""
+    """Verdicts that are unstable or inconclusive for one reason, and the outcomes of later tries of their cases."""
 
     oracle: str
     generator: str
@@ -85,6 +85,7 @@ class ReportedRun:
     replays: int  # of findings of earlier builds
     size: int  # bytes on disk
     ended: str  # reason; "" while it runs, or after it was killed
+    began: datetime | None  # None if nothing is known of its progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +164,11 @@ class CampaignReport:
     def until(self) -> datetime | None:
         """Return the time of the last sample."""
         return _time(self.samples[-1]) if self.samples else None
+
+    def named(self, number: str) -> str:
+        """Return a run by its campaign's number, with the day on which it began."""
+        days = (f" ({run.began:%-d %B %Y})" for run in self.runs if run.number == number and run.began)
+        return f"campaign {number}{next(days, '')}"
 
     @property
     def plans(self) -> Plans:
@@ -246,7 +252,7 @@ def oracles_of(counters: Counters) -> Sequence[OracleVerdicts]:
 
 
 def workloads_of(counters: Counters) -> Sequence[WorkloadResult]:
-    """Return what the cases of each generator and source came to."""
+    """Return the results of the cases of each generator and source."""
     plans = counters.all_plans()
     return [
         WorkloadResult(

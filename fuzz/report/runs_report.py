@@ -60,7 +60,8 @@ class _Sums:
             first = part.samples[0]
             self.samples.append(sample_of(self.counters, 0, first.at, first.usage))
         self.counters.add(part.counters)
-        self.canaries.update(part.summary.canaries)
+        if part.counters.cases:  # a run that missed a canary has none, so it takes nothing from the other runs
+            self.canaries.update(part.summary.canaries)
         self.fingerprints |= {each.finding.fingerprint for each in part.summary.findings}
         self.doubts += part.doubts
         edges = self.edges.add(run.builds, directory_of(run))
@@ -103,18 +104,19 @@ def _report(plan: Plan, runs: Sequence[CampaignRun], sums: _Sums, last: Campaign
     found = history(runs)
     new = Counter(bug.first for bug in found)
     features = tuple(feature_reach(sums.counters.reach, each.feature) for each in last.features)
+    canaries = sums.canaries if last.counters.cases else last.summary.canaries
     summary = Summary(
         campaign=plan.name,
         why=last.summary.why,
         seed=last.summary.seed,
         arms=last.arms,
-        canaries=sums.canaries,
+        canaries=canaries,
         missed="",
         counters=sums.counters,
         findings=[each for bug in reversed(found) for each in bug.findings],
         unreached=last.summary.unreached,
         not_compared=last.summary.not_compared,
-        failed_checks=failed_checks(sums.counters, sums.canaries),
+        failed_checks=failed_checks(sums.counters, canaries),
         parts={},
         known=plan.known,
         left_out=last.summary.left_out,
@@ -181,4 +183,5 @@ def _reported(run: CampaignRun, part: CampaignReport) -> ReportedRun:
         replays=len(run.replays),
         size=size_of_run(run),
         ended=run.ended,
+        began=part.began,
     )

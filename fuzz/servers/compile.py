@@ -16,7 +16,7 @@ from typing import IO, Final
 from filelock import FileLock
 
 from fuzz import workdir
-from fuzz.errors import SHOWN, BuildError, CompileError, first_line
+from fuzz.errors import SHOWN, BuildError, CompileError, first_line, last_line
 from fuzz.servers import Report
 from fuzz.servers.account import Account, captured, server_account, within
 from fuzz.servers.edges.compiling import edge_options
@@ -156,6 +156,12 @@ def compile_file(command: list[str], product: Path, directory: Path | None = Non
             draft.chmod(0o755)
             draft.replace(product)
     return done
+
+
+def first_fault(stderr: str) -> str:
+    """Return the first line of a compiler's or linker's errors, else the last line."""
+    faults = (line for line in stderr.splitlines() if "error" in line or "undefined" in line)
+    return next(faults, last_line(stderr, "no output")).strip()
 
 
 def compiled_files(place: Workplace) -> tuple[int, int]:

@@ -19,7 +19,6 @@ from typing import Any, ClassVar, Final
 from weakref import WeakKeyDictionary
 
 from pglast import ast
-from pglast.parser import ParseError
 
 from fuzz.errors import CaseError
 from fuzz.generators.choices import pick
@@ -33,7 +32,7 @@ from fuzz.sources.scripts.steps import StepConverter
 from fuzz.sources.scripts.trial import Trial, drop_roles, tried
 from fuzz.sources.source import Source, SourceContext, UserInput
 from oracles.model.case import Case, Step
-from oracles.sql.parsing import parse_statements
+from oracles.sql.building import statement_of
 
 # Statements that others need without naming their object.
 _ALWAYS: Final = (ast.CreateExtensionStmt, ast.CreateCastStmt, ast.CreateSchemaStmt)
@@ -149,15 +148,7 @@ def messages(tree: str, directory: str, test: str) -> Sequence[Sent]:
 def parsed(tree: str, directory: str, test: str) -> Parsed:
     """Return a parsed test script; it is empty if the tree has none."""
     sent = messages(tree, directory, test)
-    return Parsed(sent, [_tree(each.sql) for each in sent])
-
-
-def _tree(sql: str) -> Any:
-    try:
-        statements = parse_statements(sql)
-    except ParseError:
-        return None
-    return statements[0].stmt if len(statements) == 1 else None
+    return Parsed(sent, [statement_of(each.sql) for each in sent])
 
 
 def set_up(tree: str, suite: Suite, test: str, part: slice = _WHOLE) -> tuple[Sent, ...]:

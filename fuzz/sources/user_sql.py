@@ -321,7 +321,7 @@ class _Drawing:
         return any(True for sql in queries for _ in self._tried(sql, unchanged=100))
 
     def _tried(self, sql: str, unchanged: int = _UNCHANGED) -> Iterator[Step]:
-        """Yield the step of a statement, unchanged with a probability of so many percent, if it is comparable."""
+        """Yield the step of a statement, unchanged with a probability of `unchanged` percent, if it is comparable."""
         if not is_parsed(sql):
             yield from self._unparsed(sql)
             return

@@ -211,7 +211,7 @@ class BlameSearch:
         return not self.built_only or find_build(arm.trees[length], arm.build.flavor) is not None
 
     def shows_with(self, length: int) -> bool:
-        """Return whether the suspect shows it with so many of its patches. Raises BuildError, ServerError."""
+        """Return whether the suspect shows it with its first `length` patches. Raises BuildError, ServerError."""
         with self._shortened(self.suspect, length) as suspect:
             return self._shows([suspect] if self.reference.name == self.suspect.name else [self.reference, suspect])
 

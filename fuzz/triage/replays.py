@@ -1,7 +1,7 @@
 """Replays: findings of earlier runs, tried on the arms of a later one, with their reduced or else their whole cases.
 
-A replay without a decision, for example after a timeout, is none. So is one that does not show a finding which also
-does not occur again on its own builds.
+A replay with too few decisions, for example because of timeouts, is none: a rare bug needs all its tries. So is one
+that does not show a finding which also does not occur again on its own builds.
 """
 
 from collections import deque
@@ -90,16 +90,20 @@ def _outcome(known: KnownFinding, executor: Executor, arms: Sequence[Arm]) -> Re
 
 
 def _replay(found: StoredFinding, executor: Executor, arms: Sequence[Arm]) -> ReplayResult | None:
-    fingerprint, wanted, decided = found.finding.fingerprint, found.least.finding, False
+    fingerprint, wanted, tries = found.finding.fingerprint, found.least.finding, tries_for(found.least)
     judging = assignments([oracle_of(wanted)], arms)
-    for _ in range(tries_for(found.least)):
+    undecided = decided = 0
+    while max(undecided, decided) < tries:
         judged = judge_case(executor, judging, found.least.case)
         shown = [each for each in judged.findings if _is_like(each, wanted)]
         if shown:
             by_all = len(arms) > 1 and any(each.shown_by_all for each in shown)
             return ReplayResult(fingerprint, shown=True, of_base=by_all)
-        decided |= _is_decided(judged)
-    return ReplayResult(fingerprint, shown=False) if decided else None
+        if _is_decided(judged):
+            decided += 1
+        else:
+            undecided += 1
+    return ReplayResult(fingerprint, shown=False) if decided == tries else None
 
 
 def _moved_to_base(known: KnownFinding, arms: Sequence[Arm]) -> bool:

@@ -10,7 +10,17 @@ from oracles.explain.nodes import EXPLAINED, Node, explained_runs, plans
 from oracles.model.case import Case
 from oracles.model.finding import Evidence, Finding, as_all_do, first_of_each, pairs_of
 from oracles.model.observation import CaseObservation, Outcome, Run
-from oracles.model.oracle import Agree, Inconclusive, Observations, Oracle, Sample, Verdict, duel, judged_arms
+from oracles.model.oracle import (
+    CONNECTION_LOST,
+    Agree,
+    Inconclusive,
+    Observations,
+    Oracle,
+    Sample,
+    Verdict,
+    duel,
+    judged_arms,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,5 +83,5 @@ class InconsistentFigures(Oracle):
 def _unsuspected(observed: CaseObservation | None) -> Agree | Inconclusive:
     if observed is not None and observed.residue is None:
         lost = next((step for step, seen in enumerate(observed.steps) if seen.outcome is Outcome.LOST), None)
-        return Inconclusive("connection lost", lost, ("the session continues", f"{observed.arm} loses it"))
+        return Inconclusive(CONNECTION_LOST, lost, ("the session continues", f"{observed.arm} loses it"))
     return Agree(len(list(plans(observed))) if observed is not None else 0)

@@ -19,6 +19,7 @@ from oracles.framework.dependence import DifferentData
 from oracles.model.case import Case, Kind, Step
 from oracles.model.mode import Mode, Protocol, protocol_of
 from oracles.model.observation import UNKNOWN_TYPE, CaseObservation, Observation, Outcome
+from oracles.model.oracle import CONNECTION_LOST
 from oracles.model.sqlstate import DISK_FULL, QUERY_CANCELED, SYNTAX_ERROR
 from oracles.sql.building import is_parsed
 
@@ -148,7 +149,8 @@ def compare(case: Case, modes: Sequence[Mode], left: CaseObservation, right: Cas
     compared: set[int] = set()
     obstacle = ""
     obstacle_at: int | None = None
-    alike = False  # whether the sides of the obstacle are; one whose sides differ says more
+    # whether both sides of the obstacle end alike; a later obstacle whose sides differ replaces it
+    alike = False
     different = DifferentData(case.all_steps)
     for position, step in enumerate(case.all_steps):
         ours, theirs = left.steps[position], right.steps[position]
@@ -171,7 +173,7 @@ def compare(case: Case, modes: Sequence[Mode], left: CaseObservation, right: Cas
         return Comparison(
             tuple(places),
             frozenset(compared),
-            obstacle=obstacle or "connection lost",
+            obstacle=obstacle or CONNECTION_LOST,
             obstacle_at=obstacle_at,
         )
     digested = left.digested and right.digested
@@ -207,7 +209,7 @@ def _cut_at_end(left: CaseObservation, right: CaseObservation) -> str:
 def _obstacle(ours: Observation, theirs: Observation) -> str:
     outcomes = {ours.outcome, theirs.outcome}
     if outcomes & {Outcome.LOST, Outcome.SKIPPED}:
-        return "connection lost"
+        return CONNECTION_LOST
     if DISK_FULL in (ours.sqlstate, theirs.sqlstate):
         return "disk full"
     if Outcome.TOO_LARGE in outcomes:

@@ -45,7 +45,7 @@ class Cost:
 
 
 class CostPair(Pair):
-    """A suspect and its reference, of which some costs are compared."""
+    """A suspect and its reference, whose costs are compared."""
 
     oracle: ClassVar[str]
     costs: ClassVar[tuple[Cost, ...]]
@@ -67,7 +67,7 @@ class CostPair(Pair):
         """Return the evidence of a finding about a statement."""
 
     def legal_reason(self, _cost: Cost, _step: int) -> str:
-        """Return a reason for which a cost may be beyond the margin in each round without a fault, or ""."""
+        """Return why a cost may exceed the margin in each round without a fault; "" without such a reason."""
         return ""
 
     def judge(self) -> tuple[Verdict, ...] | More:
@@ -167,7 +167,7 @@ class CostPair(Pair):
 
 
 class ExplainedCostPair(CostPair):
-    """A suspect and its reference, of which costs of execution are compared, in explained runs."""
+    """A suspect and its reference, whose costs of execution are compared in explained runs."""
 
     def first(self, arm: str) -> Run:
         """Return the explained run that all oracles share."""
@@ -193,7 +193,7 @@ class ExplainedCostPair(CostPair):
 
     @abstractmethod
     def form(self, plan: Node) -> Hashable:
-        """Return what two plans must share so that their costs can be compared."""
+        """Return the properties that must be equal in both plans for a comparison of their costs."""
 
     def evidence(self, sql: str) -> tuple[Evidence, ...]:
         """Return the evidence of an explained query."""

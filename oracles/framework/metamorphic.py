@@ -92,7 +92,7 @@ def verdicts_of_arms(arms: Sequence[str], verdicts: Iterable[tuple[str, Verdict]
 
 
 def _doubted(doubt: Inconclusive | Unstable) -> tuple[type, str, int | None]:
-    """Return what is equal for doubts of several arms about one thing."""
+    """Return the key by which doubts of several arms about one thing are equal."""
     return type(doubt), doubt.reason, doubt.step
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from oracles.explain.nodes import plans
+from oracles.framework.canaries import canary_case, query
 from oracles.framework.verdicts import lost_session, outcomes_doubt
 from oracles.model.case import Case, Kind
 from oracles.model.mode import Mode
@@ -16,6 +17,9 @@ from oracles.model.observation import CaseObservation, Run
 from oracles.model.oracle import Inconclusive, Sample
 
 PLANNED: Final = Sample("planned", 5)  # the scene, and plans of queries that are not executed
+PLANNED_JOIN: Final = canary_case(
+    query("SELECT canary.n, nest.name FROM canary JOIN nest ON canary.n = nest.n"), samples=(PLANNED,)
+)
 _PLANNINGS: Final = 2  # the first planning may have to fill caches
 
 

@@ -7,15 +7,13 @@ verdict has the step in question and both sides.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from oracles.framework.comparison import Comparison
 from oracles.framework.difference_text import closing_text, ended
 from oracles.model.finding import Finding, first_of_each, pairs_of
 from oracles.model.observation import CaseObservation, Outcome, Run
-from oracles.model.oracle import Inconclusive, More, Observations
-
-CONNECTION_LOST: Final = "connection lost"
+from oracles.model.oracle import CONNECTION_LOST, Inconclusive, More, Observations
 
 
 def outcomes_doubt(reason: str, step: int, ours: CaseObservation, theirs: CaseObservation) -> Inconclusive:
@@ -24,7 +22,7 @@ def outcomes_doubt(reason: str, step: int, ours: CaseObservation, theirs: CaseOb
 
 
 def obstacle_doubt(comparison: Comparison, ours: CaseObservation, theirs: CaseObservation) -> Inconclusive:
-    """Return the doubt about what these observations did not allow to compare."""
+    """Return the doubt about the obstacle of a comparison."""
     if comparison.obstacle_at is not None:
         return outcomes_doubt(comparison.obstacle, comparison.obstacle_at, ours, theirs)
     if comparison.obstacle == CONNECTION_LOST:

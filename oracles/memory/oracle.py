@@ -10,7 +10,7 @@ for each participant if it has a single batch (ExecChooseHashTableSize). There a
   on the reference, too, so its peak is allowed if it is above the limit.
 - Hash values determine the batch of that key. The first batch is always in memory, another one only if there are tuples
   to join it with (ExecHashJoinNewBatch). So if a table has several batches, the excess must occur again under 14 salts,
-  as for temporary files below (723/outer_joins/148: 157 kB in the first batch; the reference has not read that one).
+  as for temporary files below (for example, 157 kB in the first batch, which the reference has not read).
 - Buckets, if the reference does not count its own. A run with a table of one tuple shows whether it does. PostgreSQL
   counts those of the first batch only (MultiExecPrivateHash), and no figure shows that. So half a pointer for each
   tuple of a table with several batches is inconclusive.
@@ -45,7 +45,7 @@ tolerated. A Parallel Hash has these files for each participant, and writes chun
   suspect writes more under one salt with a probability of at most one half, whatever the tuples and their keys are.
 
 If a batch is larger than the memory, the verdict is inconclusive: a server that counts the array of buckets doubles the
-batches earlier, so it writes more under each salt (77/hash_growth/41: 16 batches, 8 on the reference).
+batches earlier, so it writes more under each salt (for example, 16 batches, and 8 on the reference).
 
 Timing determines the work of each participant of a parallel plan, their number, and so the number of files. So each
 run of the suspect must exceed each run of the reference. Files are compared only if both did the same work in each

@@ -65,7 +65,8 @@ class Observation:
     # output of EXPLAIN (FORMAT JSON) if the run explains or plans; of repetitions the one with the least CPU time. If
     # the run canceled an explained query, it has the delay alone (oracles/explain/nodes.py)
     plan: Mapping[str, Any] | None = None
-    memory: float = 0.0  # kB that a COPY FROM or a change added, if the run explains; at most a part is known
+    # kB that a COPY FROM (the largest measured value) or a change added to all contexts, in explained runs
+    memory: float = 0.0
     transaction: str = ""  # transaction status after the step: I idle, T in a transaction, E failed; "" unknown
     # what the server made of `rows` as parameters, in text format; None: they were not sent back
     read_back: "Observation | None" = None

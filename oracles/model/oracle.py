@@ -18,6 +18,7 @@ from oracles.model.finding import Finding
 from oracles.model.observation import CaseObservation, Run
 
 ORACLE_FILES: Final = "pgduel_oracle_files"  # prefix of modules that are the user's files
+CONNECTION_LOST: Final = "connection lost"  # reason of an inconclusive verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from pglast import ast, parse_sql
-from pglast.enums import BoolExprType, NullTestType
+from pglast.enums import BoolExprType
 from pglast.parser import ParseError, fingerprint
 from pglast.stream import RawStream
 from pglast.visitors import Skip
@@ -49,6 +49,15 @@ def is_parsed(sql: str) -> bool:
 def fingerprint_of(sql: str) -> str | None:
     """Return libpg_query's fingerprint, which literals do not change, or None if the text is not one statement."""
     return fingerprint(sql) if len(trees(sql)) == 1 else None
+
+
+def statement_of(sql: str) -> Any:
+    """Return a new tree of a text with a single statement; None for any other text."""
+    try:
+        statements = parse_statements(sql)
+    except (ParseError, ValueError):  # ValueError: characters that cannot be encoded
+        return None
+    return statements[0].stmt if len(statements) == 1 else None
 
 
 def fresh_select(sql: str) -> Any:
@@ -145,11 +154,6 @@ def all_of(*conditions: Any) -> Any:
 def negated(condition: Any) -> Any:
     """Return the negation of the condition."""
     return ast.BoolExpr(boolop=BoolExprType.NOT_EXPR, args=(condition,))
-
-
-def is_null(value: Any) -> Any:
-    """Return the condition `value IS NULL`."""
-    return ast.NullTest(arg=value, nulltesttype=NullTestType.IS_NULL, argisrow=False)
 
 
 def union_all(first: Any, *others: Any) -> Any:

@@ -68,12 +68,12 @@ def deterministic_select(sql: str) -> Any:
 
 def is_deterministic(statement: Any) -> bool:
     """Return whether all parts of a syntax tree are known to be deterministic."""
-    return _search(statement, _Doubts())
+    return _lacks(statement, _Doubts())
 
 
 def only_reads(statement: Any) -> bool:
     """Return whether a statement is a query without changes in WITH or INTO, which may run any number of times."""
-    return isinstance(statement, ast.SelectStmt) and _search(statement, _Changes())
+    return isinstance(statement, ast.SelectStmt) and _lacks(statement, _Changes())
 
 
 @lru_cache(CACHED)
@@ -88,7 +88,7 @@ def leaves_dead_rows(statement: Any) -> bool:
 
     Functions and rules may do so when they are used.
     """
-    return not _search(statement, _DeadRows())
+    return not _lacks(statement, _DeadRows())
 
 
 def changes_plainly(statement: Any) -> bool:
@@ -96,25 +96,25 @@ def changes_plainly(statement: Any) -> bool:
 
     No join, subquery, grouping or sort is needed for it.
     """
-    return isinstance(statement, (ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt)) and _search(statement, _Composed())
+    return isinstance(statement, (ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt)) and _lacks(statement, _Composed())
 
 
 def calls(expression: Any, names: Collection[str]) -> bool:
     """Return whether the expression itself, not a subquery in it, calls one of these functions."""
-    return not _search(expression, _Calls(names))
+    return not _lacks(expression, _Calls(names))
 
 
 def has_parameters(statement: Any) -> bool:
     """Return whether there are parameters such as $1."""
-    return not _search(statement, _Parameters())
+    return not _lacks(statement, _Parameters())
 
 
 class _Found(Exception):  # a signal, no error
     """Signal that a search has succeeded."""
 
 
-def _search(node: Any, visitor: Reader) -> bool:
-    """Return whether the visitor finds nothing."""
+def _lacks(node: Any, visitor: Reader) -> bool:
+    """Return whether no node makes the visitor raise _Found."""
     try:
         visitor(node)
     except _Found:

@@ -55,7 +55,8 @@ _SHOWN: Final = {
     **dict.fromkeys(("3615", "3645"), "tsquery"),
     "citext": "citext",
 }
-_ROWS: Final = frozenset({"2249", "2287"})  # OIDs of types that may contain any value, as user-defined types may
+ANY_ROW: Final = frozenset({"2249"})  # OID of record, whose fields may have any type
+_ROWS: Final = ANY_ROW | {"2287"}  # OIDs of types that may contain any value, as user-defined types may
 _INEXACT: Final = _FLOATS | frozenset(_SHOWN.values()) - {_COLLATED}
 
 # Type -> the inexact type that it is or contains, or that operations on it return: coordinates, differences of times.

@@ -15,7 +15,7 @@ import pytest
 from fuzz.campaign import campaign
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.catalog import new_campaign, opened
-from fuzz.campaign.counters import SAMPLED_EVERY, Counters, ProgressPoint
+from fuzz.campaign.counters import SAMPLED_EVERY, Counters, ProgressPoint, sample_of
 from fuzz.campaign.known import KnownFault
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.pool import Pool
@@ -65,6 +65,7 @@ class _SimulatedWork:
     distinct: bool = False  # whether findings of other generators are other findings
     hidden: str = ""  # the generator whose finding a correction hides
     dies_reducing: bool = False
+    dies_retrying: bool = False
     reducing_seconds: float = 0.0
     failing: bool = False
     retry_seconds: float = 0.0
@@ -88,6 +89,8 @@ class _SimulatedWork:
         return ReductionResult(f"reduced {job.fingerprint}")
 
     def _retried(self, job: Retry, store: Store) -> RetryResult:
+        if self.dies_retrying and self._first_time():
+            os.kill(os.getpid(), signal.SIGKILL)
         store.tried_again(job.doubt, "found")
         store.add_finding(FINDING, "1/a/0", Case("a", (), ()))
         return RetryResult(f"doubt {job.doubt}: found", (FINDING.fingerprint,), self.retry_seconds)
@@ -188,6 +191,7 @@ def test_runs_all_cases_and_reduces_findings(run: _Run) -> None:
 def test_a_reduction_whose_worker_dies_is_repeated_a_limited_number_of_times(run: _Run, *, once: bool) -> None:
     run(_SimulatedWork(run.directory, bad=1, once=once, dies_reducing=True), 10, Limits())
     assert run.findings[0].reduced == once
+    assert run.findings[0].smallest is not None  # so it counts as tried
     abandoned = f"finding {FINDING.fingerprint} is not reduced: that killed 3 workers"
     assert (abandoned in run.messages) != once
 
@@ -223,6 +227,24 @@ def test_doubts_are_tried_again_and_may_become_findings(run: _Run, monkeypatch: 
     assert found.reduced
 
 
+@pytest.mark.parametrize("once", [True, False])
+def test_a_doubt_is_settled_only_after_it_killed_several_workers(
+    run: _Run, monkeypatch: pytest.MonkeyPatch, *, once: bool
+) -> None:
+    monkeypatch.setattr(campaign, "RETRY_EVERY", 20)
+    interrupt, outcomes = Interrupt(), set[str]()
+
+    def end_once_settled(_: Counters) -> None:
+        with opened(run.directory) as store:
+            outcomes.update(filter(None, (doubt.outcome for doubt in store.doubts())))
+        if outcomes and not interrupt:
+            interrupt(signal.SIGINT, None)
+
+    run.shown = end_once_settled
+    run(_SimulatedWork(run.directory, doubtful=1, dies_retrying=True, once=once), None, Limits(), interrupt)
+    assert outcomes == {"found" if once else "killed 3 workers"}
+
+
 @pytest.mark.parametrize(("seconds", "tried"), [(0.0, 2), (1.0, 1)])
 def test_retries_take_a_small_part_of_the_time(
     run: _Run, monkeypatch: pytest.MonkeyPatch, seconds: float, tried: int
@@ -251,6 +273,19 @@ def test_a_known_fault_neither_ends_a_campaign_nor_is_reduced(run: _Run) -> None
     (found,) = run.findings
     assert (found.count, found.reduced) == (2, False)
     assert "  a known fault" in run.messages
+
+
+def test_findings_of_an_earlier_run_are_reduced(run: _Run) -> None:
+    with opened(run.directory) as earlier:
+        earlier.add_finding(FINDING, "1/a/1", Case("a", (), ()))
+        (found,) = earlier.findings()
+    later = _Run(new_campaign())
+    with opened(later.directory) as store:
+        store.take_over(found)
+        assert store.findings() == (replace(found, count=0),)
+    later(_SimulatedWork(later.directory), 10, Limits())
+    (reduced,) = later.findings
+    assert (reduced.reduced, reduced.count) == (True, 0)
 
 
 @pytest.mark.parametrize("hidden", ["", "a", "b"])
@@ -285,6 +320,15 @@ def test_progress_is_sampled_at_numbers_of_cases(run: _Run) -> None:
     assert (run.samples[0].findings, run.samples[-1].findings) == (0, 1)
     assert run.samples[-1].seconds >= run.samples[0].seconds >= 0
     assert {sample.usage for sample in run.samples} == {Usage(1, 2, 3)}
+
+
+def test_a_later_sample_replaces_one_of_as_many_cases(run: _Run) -> None:
+    with opened(run.directory) as store:
+        store.begin(Plan(1, {}, None, None, stop_at_first=False, arms=ArmOptions()), {})
+        for edges in (3, 4):
+            store.progress(Counters(), {}, [sample_of(Counters(), 0, 1.0, edges=edges)])
+        (sample,) = store.samples()
+    assert sample.edges == 4
 
 
 def test_ranges_that_end_during_a_record_share_the_next_one(run: _Run, monkeypatch: pytest.MonkeyPatch) -> None:

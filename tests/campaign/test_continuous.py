@@ -14,6 +14,7 @@ from fuzz.campaign.continuous import (
     claimed,
     keep_plan,
     kept_plan,
+    left_over,
     names,
     next_plan,
     process_of,
@@ -167,6 +168,26 @@ def test_bugs_are_replayed_on_builds_that_differ_from_their_last_evidence() -> N
     assert [bug.status for bug in history(tried)] == [BugStatus.NOT_SEEN, BugStatus.FIXED]
     assert [each.found for each in to_replay(tried, BUILDS, ())] == [bug, other_case]
     assert to_replay([*tried, run(5, bug)], BUILDS, ()) == ()
+
+
+def test_the_next_run_takes_over_what_the_last_one_did_not_reduce() -> None:
+    new, done = found("r", reduced=False), found("s", reduced=True)
+    waiting, tried = (replace(found(name, reduced=False), count=0) for name in ("t", "u"))
+    tried = replace(tried, smallest=tried.least)
+    runs = [run(1, new), run(2, new, done, waiting, tried)]
+    assert left_over(runs, BUILDS) == (new, waiting)
+    assert left_over(runs, FIXED) == left_over([], BUILDS) == ()
+
+
+def test_a_finding_that_was_only_taken_over_is_no_evidence() -> None:
+    new = found("r", reduced=False)
+    runs = [run(1, new), run(2, replace(new, count=0), builds=FIXED)]
+    (bug,) = history(runs)
+    assert (bug.status, bug.last, bug.cases) == (BugStatus.NOT_SEEN, "1", 2)
+    confirmed = replace(found("r", reduced=True), count=0)
+    (bug,) = history([*runs[:1], run(2, confirmed)])
+    assert (bug.status, bug.last, bug.finding.reduced) == (BugStatus.STILL_THERE, "2", True)
+    assert [bug.last for bug in history(runs[1:])] == ["2"]  # the earlier run was deleted
 
 
 def test_a_run_is_called_by_its_commits_or_its_build() -> None:

@@ -14,7 +14,7 @@ import pytest
 from cryptography import x509
 
 from fuzz import workdir
-from fuzz.campaign import remote
+from fuzz.campaign import dask_pool, remote
 from fuzz.campaign.campaign import Campaign, Environment
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.counters import Counters
@@ -170,6 +170,7 @@ def test_what_a_worker_found_is_stored_although_it_cannot_continue(
         return replace(answer, result=replace(answer.result, fatal=fatal))
 
     monkeypatch.setattr(remote, "execute", execute_on_full_disk)
+    monkeypatch.setattr(dask_pool, "_EMPTY", 1.0)
     campaign = _Campaign(tmp_path / "1", specs, arms)
     with pytest.raises(ServerError, match=r"no worker of .* can run this campaign: .* \(disk full\)"):
         campaign.on_dask(client)

@@ -77,7 +77,7 @@ def _made(number: int, plan: Plan, patched: str, findings: Sequence[Finding], re
 
 
 def room_made(gigabytes: float = 20.0, builds: Sequence[str] = ()) -> list[str]:
-    return list(make_room("nightly", runs_of("nightly"), gigabytes, builds))
+    return list(make_room(replace(PLAN, disk=gigabytes), runs_of("nightly"), builds))
 
 
 def sizes() -> list[int]:
@@ -110,6 +110,17 @@ def test_builds_of_fixed_bugs_are_deleted() -> None:
     make_run(2, "2", replays=[ReplayResult(BUG.fingerprint, shown=False)])
     for number in (3, 4):
         make_run(number, str(number), replays=[ReplayResult(BUG.fingerprint, shown=False)])
+    room_made(builds=["base", "4"])
+    assert left() == {"base", "2", "3", "4"}
+
+
+def test_builds_of_bugs_that_are_never_replayed_are_deleted() -> None:
+    for key in ("base", "1", "2", "3", "4"):
+        make_build(key)
+    with opened(make_run(1, "1", [BUG])) as store:
+        store.record_reduction(BUG.fingerprint, ReducedCase(CASE, BUG, 0, 3), 1.0)  # it did not occur again
+    for number in (2, 3, 4):
+        make_run(number, str(number))
     room_made(builds=["base", "4"])
     assert left() == {"base", "2", "3", "4"}
 

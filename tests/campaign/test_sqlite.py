@@ -5,7 +5,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ import pytest
 
 from fuzz.campaign import sqlite
 from fuzz.campaign.plan import Plan
-from fuzz.campaign.schema import StoreBusy
+from fuzz.campaign.schema import StoreBusy, StoreError
 from fuzz.campaign.sqlite import FILE
 from fuzz.campaign.store import Store, StoredDoubt
 from fuzz.servers.arm_options import ArmOptions
@@ -22,6 +22,7 @@ from oracles.model.case import Case, Step
 from oracles.model.finding import Finding
 from tests.forking import FORKING
 
+PLAN = Plan(1, {"x": 1}, None, None, stop_at_first=False, arms=ArmOptions())
 CASE = Case("x", (Step("CREATE TABLE t (a int)"),), ())
 FINDING = Finding("result", ("a", "b"), "rows", None, "rows differ", "", "")
 SHORT = 0.1  # seconds
@@ -31,8 +32,13 @@ PROCESSES, ROUNDS = 12, 3
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     with closing(Store(tmp_path)) as opened:
-        opened.begin(Plan(1, {"x": 1}, None, None, stop_at_first=False, arms=ArmOptions()), {})
+        opened.begin(PLAN, {})
         yield opened
+
+
+def _begin(directory: Path) -> None:
+    with closing(Store(directory)) as store:
+        store.begin(PLAN, {})
 
 
 @contextmanager
@@ -63,6 +69,14 @@ def test_nothing_is_lost_if_many_processes_write_at_the_same_time(store: Store) 
     counts = {found.finding.origin: found.count for found in store.findings()}
     assert counts == {"rows": PROCESSES * ROUNDS} | {str(number): ROUNDS for number in range(PROCESSES)}
     assert len(store.doubts()) == PROCESSES * ROUNDS
+
+
+def test_one_process_at_a_time_runs_a_campaign(store: Store) -> None:
+    with ProcessPoolExecutor(1, FORKING) as others:
+        with pytest.raises(StoreError, match=r"^campaign .* runs already; stop it first$"):
+            others.submit(_begin, store.directory).result()
+        store.close()
+        others.submit(_begin, store.directory).result()
 
 
 def test_processes_write_in_the_order_in_which_they_wait(store: Store) -> None:

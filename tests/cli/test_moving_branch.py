@@ -24,6 +24,8 @@ pytestmark = [pytest.mark.servers, pytest.mark.long, pytest.mark.timeout(3600)]
 
 FILE = "src/backend/utils/adt/oracle_compat.c"  # no other file depends on it
 SOUND, BUGGED = "PG_RETURN_INT32((int32) *data);", "PG_RETURN_INT32((int32) *data + 1);"  # ascii()
+INCLUDE = '#include "postgres.h"\n'
+ENDING = "__attribute__((constructor)) static void end(void) { exit(1); }\n"  # so no server starts
 SQL = """\
 CREATE TABLE t (a int, b text);
 INSERT INTO t SELECT g, chr(64 + g) FROM generate_series(1, 20) AS g;
@@ -129,7 +131,13 @@ def test_a_bug_is_followed_over_a_branch(pgduel: Command, base: Base, tmp_path: 
 
         checkout.merge()
         merged = _run(pgduel, 0)
-        assert "the present arms cannot be built, so this run has those of campaign 2: " in merged.out
+        assert "the present arms cannot run, so this run has those of campaign 2: " in merged.out
+        assert _bug(pgduel, tmp_path) == ("fixed", False, revisions)
+        checkout.git("reset", "--quiet", "--hard", mending)
+
+        checkout.change("break", INCLUDE, INCLUDE + ENDING)
+        broken = _run(pgduel, 0)
+        assert "the present arms cannot run, so this run has those of campaign 3: " in broken.out
         assert _bug(pgduel, tmp_path) == ("fixed", False, revisions)
         checkout.git("reset", "--quiet", "--hard", mending)
 

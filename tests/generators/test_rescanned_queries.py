@@ -31,6 +31,10 @@ def test_most_queries_depend_on_the_outer_row(queries: list[Step]) -> None:
     assert sum("o.x" in step.sql.removeprefix("SELECT o.x, ") for step in queries) > 0.7 * len(queries)
 
 
+def test_queries_depend_on_one_row_and_on_decimal_places(queries: list[Step]) -> None:
+    assert {"single", "spelled"} <= {tag for step in queries for tag in step.tags}
+
+
 def test_no_bound_of_ordered_rows_is_null(queries: list[Step]) -> None:
     """After a scan without a bound, one with a bound is a fault of PostgreSQL's incremental sort."""
     ordered = [step.sql for step in queries if {"sorted", "appended", "windowed"} & set(step.tags)]

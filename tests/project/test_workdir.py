@@ -6,6 +6,7 @@ import pytest
 
 from fuzz import workdir
 from fuzz.errors import StorageError
+from tests.forking import FORKING
 
 
 def test_pgduel_home_has_all_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,6 +34,23 @@ def test_a_file_is_replaced_atomically(tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere" / "x.sql"
     with pytest.raises(StorageError, match=r"cannot write .*nowhere/x.sql \(No such file or directory\)"):
         workdir.write(nowhere, "new")
+
+
+def _write(file: Path, content: str) -> None:
+    for _ in range(500):
+        workdir.write(file, content)
+
+
+def test_processes_write_one_file_at_the_same_time(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    processes = [FORKING.Process(target=_write, args=(file, letter * 5000)) for letter in "ab"]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0]
+    assert file.read_text() in ("a" * 5000, "b" * 5000)
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_the_error_about_a_full_disk_has_a_remedy() -> None:

@@ -20,6 +20,7 @@ _UNEQUAL = """
 import pgduel
 import pytest
 
+LIMIT = {"statement_timeout": "1000ms"}
 PATCHED = "SELECT count(*) FROM pg_settings WHERE name = 'enable_hashjoin_bloom'"
 
 def test_rows(duel, scene):
@@ -42,11 +43,42 @@ def test_unknown_setting(duel):
 def test_nothing_ran(duel):
     duel.no_leak()
 
+def test_time_limit(duel):
+    duel.no_leak("SELECT pg_sleep(60)", settings=LIMIT)
+
+def test_time_limit_of_scene(duel, scene):
+    scene("SELECT pg_sleep(60)")
+    duel.same_plan("SELECT 1", settings=LIMIT)
+
+def test_time_limit_of_earlier_statements(duel):
+    with pytest.raises(pytest.fail.Exception, match="the arms cannot be compared: timeout"):
+        duel.same("SELECT pg_sleep(60)", settings=LIMIT)
+    duel.no_leak()
+
+def test_fails_on_one_arm(duel):
+    duel.no_leak("SHOW enable_hashjoin_bloom")
+
+def test_unknown_setting_of_query(arm):
+    arm().query("SELECT 1", settings={"work_memm": "64kB"})
+
 def test_copy(arm):
     arm().query("COPY (SELECT 1) TO STDOUT")
 
 def test_encoding(arm):
     arm().query("SET client_encoding = latin1; SELECT chr(228)")
+
+@pgduel.given_cases("outer_joins", max_examples=20)
+def test_generated_typing_error(duel, case, scene):
+    scene("CREAT TABLE t (a int)")
+    duel.same(case)
+
+@pgduel.given_cases("outer_joins", max_examples=2)
+def test_generated_errors(duel, case, scene):
+    scene("SET default_transaction_read_only = on")
+    duel.same(case)
+
+def test_without_examples():  # after one that failed
+    pass
 
 @pgduel.given_cases("outer_joins", max_examples=20)
 def test_shrunk(duel, case, scene):
@@ -65,6 +97,15 @@ def test_a_clean_scene(duel, scene, arm):
     duel.same("SELECT 1", settings={"enable_hashjoin_bloom": "off"})  # a setting of one arm
     assert arm().name == "patched"
     assert arm("master").query("TABLE t") == [("1",), (None,)]
+    assert arm("master").query("SELECT 1", settings={"enable_hashjoin_bloom": "off"}) == [("1",)]
+    duel.same("SELECT 1 / 0", may_fail=True)
+    duel.no_leak()
+
+@pgduel.given_cases("outer_joins", max_examples=2)
+def test_a_scene_for_superusers(duel, case, scene):
+    scene("CREATE EXTENSION pg_buffercache")
+    duel.same(case)
+    duel.no_leak()
 """
 _FASTER = """
 SLEEP = "SELECT pg_sleep(0.001 + 0.02 * (SELECT count(*) FROM pg_settings WHERE name = 'enable_hashjoin_bloom'))"
@@ -151,7 +192,7 @@ def test_the_example_of_the_page_passes(run: Run, record_property: Callable[[str
 
 def test_differences_and_assertions_that_prove_nothing_fail(run: Run) -> None:
     result = run(_UNEQUAL, *SHIPPED)
-    result.assert_outcomes(failed=10, passed=1)
+    result.assert_outcomes(failed=17, passed=3)
     texts = failures(result)
     assert 'duel.same("SELECT a FROM t", PATCHED)\nFailed: result: step 2: 1 row missing' in texts["test_rows"]
     assert re.search(r"^expected, as master did:\n.*\n +0\n(.*\n)*actual, as patched did:\n", texts["test_rows"], re.M)
@@ -161,6 +202,19 @@ def test_differences_and_assertions_that_prove_nothing_fail(run: Run) -> None:
     assert "fails on every arm; correct it, or give may_fail=True\nstatement: SELEC 2\n" in texts["test_typing_error"]
     assert "no arm has the setting 'enable_everything'" in texts["test_unknown_setting"]
     assert "duel.no_leak has nothing to judge" in texts["test_nothing_ran"]
+    limited = "a statement reaches the time limit on every arm; make it shorter, or raise --pgduel-timeout\nstatement: "
+    for name in ("test_time_limit", "test_time_limit_of_scene", "test_time_limit_of_earlier_statements"):
+        assert f"Failed: {limited}SELECT pg_sleep(60)\n" in texts[name]
+    one_arm = "a statement fails on master; correct it\nstatement: SHOW enable_hashjoin_bloom\noutcome:\n    42704\n"
+    assert one_arm in texts["test_fails_on_one_arm"]
+    assert "no arm has the setting 'work_memm'" in texts["test_unknown_setting_of_query"]
+    assert (
+        "Found: a statement fails on every arm; correct it\nstatement: CREAT TABLE t"
+        in texts["test_generated_typing_error"]
+    )
+    assert texts["test_generated_errors"].startswith(
+        "\nno example proves anything; the first one: a statement fails on every arm; correct it\nstatement: CREATE"
+    )
     assert "arm.query returns rows, and COPY TO STDOUT has none; give it a query" in texts["test_copy"]
     assert r"arm.query got b'\xe4', which is no text in UTF-8" in texts["test_encoding"]
     shrunk = texts["test_shrunk"].partition("case=-- outer_joins, mode ")[2].partition(";,\n)")[0]

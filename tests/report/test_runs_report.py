@@ -63,6 +63,11 @@ def test_counts_are_sums_over_the_runs(report: CampaignReport, campaigns: Path) 
     assert [(each.count, each.outcome, len(each.stored)) for each in report.doubts] == [(2, "2 decided", 2)]
     assert report.doubts[0].stored[0].startswith("3/")
     assert report.problems == one.problems == ()
+    assert {report.named(number) for number in ("3", "5", "x")} == {
+        "campaign 3 (14 November 2023)",
+        "campaign 5 (14 November 2023)",
+        "campaign x",
+    }
     assert [(run.number, run.revision, run.new_bugs, run.replays) for run in report.runs] == [
         ("3", "abc", BUGS, 0),
         ("5", "ghi", 0, 1),
@@ -194,6 +199,21 @@ def test_a_first_run_that_plants_canaries_has_no_time_yet(campaigns: Path) -> No
         keep_plan(plan)
     report = RunsReport("weekly").present()
     assert (report.began, report.samples) == (None, ())
+
+
+def test_a_run_that_missed_a_planted_bug_spoils_only_itself(campaigns: Path) -> None:
+    with opened(campaigns / "3") as store:
+        plan, arms = store.plan, store.arms
+    planted = RunsReport("nightly").present().summary.canaries["planted"]
+    with opened(new_campaign()) as store:
+        store.begin(plan, arms)
+        store.record_canaries({"planted": 9, "caught": 8, "retried": 0})
+    missed = "1 of 9 planted bugs were not found"
+    assert missed in RunsReport("nightly").present().problems
+    with opened(hostile_campaign(campaigns / "8", "nightly")):
+        report = RunsReport("nightly").present()
+    assert missed not in report.problems
+    assert report.summary.canaries["planted"] == planted // 2 * 3
 
 
 def test_a_campaign_without_runs_is_refused(campaigns: Path) -> None:

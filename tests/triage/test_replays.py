@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from fuzz.triage.replays import FailedReplay, KnownFinding, ReplayResult, can_re
 from fuzz.triage.reproducer.reproducer import load
 from oracles.model.case import Case, Kind, Step
 from oracles.model.finding import Finding
+from oracles.model.oracle import Inconclusive
 from tests.cli.bug import BUG, JOIN_AT_BOUNDS
 from tests.injected_bugs.injected_bug import bug_of, sound_patches
 from tests.servers.crash import CRASH_OF_B
@@ -80,6 +82,23 @@ def test_the_oracle_decides_what_the_arms_show(two: tuple[Arm, ...]) -> None:
         ReplayResult(fault.fingerprint, shown=True, of_base=True),
         ReplayResult(equal.fingerprint, shown=False),
     ]
+
+
+@pytest.mark.servers
+def test_a_bug_is_not_fixed_if_most_tries_are_without_a_decision(
+    two: tuple[Arm, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    equal = finding("result")
+    oracle = type(oracle_of(equal))
+    judge, slow = oracle.judge, iter([False, *[True] * 5, False])
+
+    def judge_unless_slow(*arguments: Any) -> Any:
+        judged = judge(*arguments)
+        return (Inconclusive("a time limit"),) if isinstance(judged, tuple) and next(slow, False) else judged
+
+    monkeypatch.setattr(oracle, "judge", judge_unless_slow)
+    assert outcomes(two, known(equal, EQUAL)) == []
+    assert outcomes(two, known(equal, EQUAL)) == [ReplayResult(equal.fingerprint, shown=False)]
 
 
 @pytest.mark.servers

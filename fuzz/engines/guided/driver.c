@@ -492,8 +492,13 @@ LLVMFuzzerCustomCrossOver(const uint8_t *data1, size_t size1, const uint8_t *dat
 	Streams		streams = divide(data1, size1),
 				others = divide(data2, size2);
 
+	size_t		drawn;
+
 	if (streams.count <= ACTION || others.count <= ACTION || below(&state, 4) != 0)
 		return 0;
+	drawn = get_random(out, max_size);
+	if (drawn > 0)
+		return drawn;
 	switch (below(&state, 5))
 	{
 		case 0:					/* the scene of one, the actions of the other */

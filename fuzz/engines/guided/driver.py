@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import psutil
 from filelock import FileLock
 
 from fuzz import workdir
@@ -24,6 +25,7 @@ _SOURCE: Final = Path(__file__).with_name("driver.c")
 _FLAGS: Final = ("-std=gnu11", "-O2", "-g", "-Wall", "-Werror")
 _LINKING: Final = "-fsanitize=fuzzer"
 _KEPT, _DISCARDED = b"k", b"d"
+_EXIT_TIMEOUT: Final = 1.0  # seconds in which it may end by itself
 _LENGTH: Final = struct.Struct("=I")
 _OPTIONS: Final = (
     "-entropic=0",  # its bookkeeping costs more than cases, with so many edges
@@ -152,8 +154,17 @@ class Driver:
         with suppress(BrokenPipeError):  # `next_input` reports the end
             os.write(self._answers, data)
 
+    def cpu_seconds(self) -> float:
+        """Return the CPU seconds of the process, or 0 after its end, when it counts as an ended child."""
+        with suppress(psutil.NoSuchProcess):
+            used = psutil.Process(self._process.pid).cpu_times()
+            return float(used.user + used.system)
+        return 0.0
+
     def close(self) -> None:
-        """End the process."""
+        """End the process. Without its pipes, it ends by itself, after it has written the last input to the corpus."""
         self._own.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_EXIT_TIMEOUT)
         self._process.kill()
         self._process.wait()

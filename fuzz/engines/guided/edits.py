@@ -17,14 +17,13 @@ from oracles.model.case import Case, Kind, Step
 from oracles.sql.building import expression, fresh_select, negated, printed
 from oracles.sql.case_views import opaque_names, used_names
 from oracles.sql.determinism import is_known
-from oracles.sql.distinguishable_values import inexact_types, is_exact
+from oracles.sql.distinguishable_values import ANY_ROW, inexact_types, is_exact
 from oracles.sql.exact_expressions import exact_columns
 from oracles.sql.infallible import is_infallible
 from oracles.sql.reading import Reader
 
 EDITED: Final = "edited"  # tag of a step
 _EDITS: Final = Weighted((60, 0), (20, 1), (12, 2), (8, 4))  # of a case
-_ANY_ROW: Final = frozenset({"2249"})  # OID of record, whose fields may have any type
 _COMPARISONS: Final = ("=", "<>", "<", "<=", ">", ">=")
 _JOINS: Final = (JoinType.JOIN_INNER, JoinType.JOIN_LEFT, JoinType.JOIN_RIGHT)
 _OPERATIONS: Final = (SetOperation.SETOP_UNION, SetOperation.SETOP_INTERSECT, SetOperation.SETOP_EXCEPT)
@@ -68,7 +67,7 @@ def _edited(rng: random.Random, step: Step, steps: tuple[Step, ...]) -> Step:
 
 def _is_comparable(sql: str, steps: Sequence[Step]) -> bool:
     inexact = inexact_types(steps)
-    exact = is_exact(sql, _ANY_ROW, inexact, exact_columns(steps, inexact))
+    exact = is_exact(sql, ANY_ROW, inexact, exact_columns(steps, inexact))
     known = is_known(sql) and opaque_names(steps).isdisjoint(used_names(sql))
     return exact and known and is_infallible(sql, steps)
 

@@ -1,12 +1,13 @@
 """The engine `libfuzzer`: one driver for each generator, whose inputs are the choices of its cases.
 
-A case is judged by all oracles if a trial of it reached a new edge, or was conspicuous. Of other inputs, libFuzzer only
-gets the edges. So far more inputs are tried than could be judged in the same time.
+All oracles judge a case if its trial reached a new edge or was conspicuous (fuzz/execution/trial.py). For other inputs,
+libFuzzer gets only the edges. So far more inputs are tried than could be judged in the same time.
 """
 
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -35,8 +36,8 @@ class _Steered:
     unread: set[str]  # inputs of the corpus that the driver has still to execute
     seen: EdgeMap
     last: str = ""  # name of the last input
-    again: bool = False  # whether it is to be executed in the next run, too
-    counts: Counts | None = None  # of the last input, if its edges are to be known
+    again: bool = False  # whether the next run is to execute it, too: its case has a finding or doubt, or is not judged
+    counts: Counts | None = None  # of the last input, if it was executed
     unjudged: int = 0  # inputs in a row for which a trial sufficed
 
 
@@ -70,13 +71,13 @@ class GuidedEngine:
         self._steered: dict[str, _Steered] = {}
         self._drawn: _Steered | None = None
         self._novelty = Novelty()
-        self._origin = Origin.MUTATED  # of the last input, unless it was in the corpus
+        self._origin: Origin | None = None  # of the last input; None if it was in the corpus
 
     def begin(self, generators: Iterable[str]) -> None:
-        """Count the known edges of the corpora of these generators as reached."""
+        """Shorten the corpora of these generators, and count their known edges as reached. Raises StorageError."""
         for generator in generators:
-            for name in Corpus.of(generator).shortened():
-                counts = self._known.read(generator, name, self._counters.layout.edges)
+            for name in Corpus.of(generator).shortened(partial(self._known.added, generator)):
+                counts = self._known.read(generator, name, self._counters.layout.edges, again=True)
                 if counts is not None:
                     self._edges.reached.add(counts, SEVERAL)
 
@@ -114,10 +115,11 @@ class GuidedEngine:
         assert self._drawn is not None
         counts = self._counters.counts()
         new = self._edges.reached.new(counts)
-        self._novelty.note(self._origin, new)
+        if self._origin is not None:
+            self._novelty.note(self._origin, new)
         if not new:
             self._edges.reached.add(counts, SEVERAL)
-            self._drawn.again = True  # libFuzzer may keep it, because it is new to this driver
+            self._drawn.again = True  # libFuzzer may keep it unjudged, because it is new to this driver
         self._drawn.unjudged = 0 if new else self._drawn.unjudged + 1
         return new > 0
 
@@ -131,6 +133,8 @@ class GuidedEngine:
             data = steered.driver.next_input()
             self._note_edges(steered)
             steered.last, steered.again = input_name(data), False
+            if steered.last in steered.corpus:  # of an earlier run, or another worker's
+                self._origin = None
             counts = self._known.read(steered.generator, steered.last, self._counters.layout.edges)
             if counts is None:
                 return data
@@ -142,7 +146,7 @@ class GuidedEngine:
         """Keep the edges of the last input, if libFuzzer kept the input."""
         counts, steered.counts = steered.counts, None
         if counts is not None and steered.last in steered.corpus:
-            self._known.write(steered.generator, steered.last, counts)
+            self._known.write(steered.generator, steered.last, counts, again=steered.again)
 
     def _start(self, case_id: CaseId) -> _Steered:
         generator = case_id.generator
@@ -183,10 +187,13 @@ class GuidedEngine:
             return
         self._current.clear(steered.generator)
         if executed:
-            counts = self._counters.counts()
-            steered.counts = None if steered.again else counts  # such as a case with a finding
-            self._prune(steered, new=steered.seen.add(counts) > 0)
+            steered.counts = self._counters.counts()
+            self._prune(steered, new=steered.seen.add(steered.counts) > 0)
         steered.driver.conclude(keep=executed)
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU seconds of the drivers that run."""
+        return sum(steered.driver.cpu_seconds() for steered in self._steered.values())
 
     def _prune(self, steered: _Steered, *, new: bool) -> None:
         """Delete the last input from the corpus if it reached no edge beyond earlier, smaller inputs.
@@ -202,5 +209,6 @@ class GuidedEngine:
         """End all drivers."""
         for steered in self._steered.values():
             steered.driver.close()
+            self._note_edges(steered)
         self._steered.clear()
         self._drawn = None

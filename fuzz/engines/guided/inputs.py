@@ -8,7 +8,7 @@ its findings and doubts.
 import io
 import os
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,9 @@ from oracles.model.feature import Feature
 
 PREFIX: Final = "libfuzzer"  # of the names of cases
 LONGEST: Final = 8192  # bytes of an input; the choices of a case need 60 to 5,000
-MAXIMUM: Final = 400  # inputs of a corpus at the start of a run, which begins by executing all of them
+# Inputs of a corpus at the start of a run, which begins by executing all of them on new builds; as many of unknown
+# edges may be there, too.
+MAXIMUM: Final = 400
 SEPARATOR: Final = b"|pg|"  # of the streams of an input; driver.c has it, too
 _MOST_STREAMS: Final = 40  # more than any generator uses
 _FIXED: Final = (Stream.MODES, Stream.SCENE, Stream.EDITS)  # the first streams; those of actions follow
@@ -152,23 +154,27 @@ class Corpus:
         return None
 
     def begin(self, added: Iterable[bytes]) -> frozenset[str]:
-        """Prepare the corpus for a driver, with some more inputs; return the names of all.
-
-        The largest ones are deleted beyond `MAXIMUM`.
-        """
-        self.shortened()
+        """Prepare the corpus for a driver, with some more inputs; return the names of all. Raises StorageError."""
         for data in added:
             with workdir.writing(self.directory):
                 (self.directory / input_name(data)).write_bytes(data)
         return frozenset(self.sizes())
 
-    def shortened(self) -> list[str]:
-        """Delete the largest inputs beyond `MAXIMUM`, and return the others."""
+    def shortened(self, added: Callable[[Sequence[str]], Mapping[str, int]]) -> list[str]:
+        """Delete inputs beyond `MAXIMUM`: those that add the fewest edges, and of these the largest. Return the others.
+
+        `added` returns the number of edges that each input adds to those before it. Inputs that it leaves out have
+        their own maximum.
+        """
         sizes = self.sizes()
         names = sorted(sizes, key=lambda name: (sizes[name], name))
-        for name in names[MAXIMUM:]:
+        edges = added(names)
+        known = sorted((name for name in names if name in edges), key=lambda name: -edges[name])
+        unknown = [name for name in names if name not in edges]
+        kept = known[:MAXIMUM] + unknown[:MAXIMUM]
+        for name in sizes.keys() - set(kept):
             self.delete(name)
-        return names[:MAXIMUM]
+        return kept
 
     def delete(self, name: str) -> None:
         """Delete an input, if it is still there."""
@@ -190,19 +196,6 @@ class CurrentInput:
     directory: Path  # of the campaign
     number: int  # of the worker
 
-    def left(self) -> list[str]:
-        """Store the input that an earlier worker of this number was executing when it was killed; return its name.
-
-        Raises StorageError.
-        """
-        names = []
-        for path in (self.directory / "inputs").glob(f"*.{self.number}.current"):
-            data = path.read_bytes()
-            store_input(self.directory, data)
-            path.unlink()
-            names.append(f"{PREFIX}/{path.name.partition('.')[0]}/{input_name(data)}")
-        return names
-
     def write(self, generator: str, data: bytes) -> None:
         """Begin to execute an input. Raises StorageError."""
         path = self._path(generator)
@@ -216,6 +209,20 @@ class CurrentInput:
 
     def _path(self, generator: str) -> Path:
         return self.directory / "inputs" / f"{generator}.{self.number}.current"
+
+
+def left_inputs(directory: Path, number: int | None = None) -> list[str]:
+    """Store the inputs that workers were executing when they were killed, and return the names of their cases.
+
+    They are those of one number, or of all while no worker runs. Raises StorageError.
+    """
+    names = []
+    for path in (directory / "inputs").glob(f"*.{'*' if number is None else number}.current"):
+        data = path.read_bytes()
+        store_input(directory, data)
+        path.unlink()
+        names.append(f"{PREFIX}/{path.name.partition('.')[0]}/{input_name(data)}")
+    return names
 
 
 def stored_input(directory: Path, name: str) -> bytes | None:

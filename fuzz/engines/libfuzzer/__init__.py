@@ -1,1 +1,1 @@
-"""Native libFuzzer harnesses for C files that patches change, compiled from an arm's tree without a server."""
+"""Native libFuzzer harnesses, compiled from an arm's tree: for C files that patches change, and for a whole server."""

@@ -20,7 +20,7 @@ from fuzz.engines.libfuzzer.in_process import compile_in_process
 from fuzz.errors import BuildError, CaseError, SourceError
 from fuzz.servers import git
 from fuzz.servers.build import Build
-from fuzz.servers.compile import compile_file
+from fuzz.servers.compile import compile_file, first_fault
 from fuzz.servers.modules import server_headers
 
 _HERE = Path(__file__).parent
@@ -196,7 +196,4 @@ def _run(command: list[str], product: Path) -> None:
     """Run a compiler that creates `product`. Raises BuildError."""
     done = compile_file(command, product)
     if done.returncode:
-        first = next(
-            (line for line in done.stderr.splitlines() if "error" in line or "undefined" in line), f"{CLANG} failed"
-        )
-        raise BuildError(f"the libFuzzer harness {product.name} does not compile: {first.strip()}")
+        raise BuildError(f"the libFuzzer harness {product.name} does not compile: {first_fault(done.stderr)}")

@@ -16,7 +16,7 @@ from fuzz.errors import SHOWN, BuildError, last_line
 from fuzz.servers.account import captured, server_account
 from fuzz.servers.build import Build
 from fuzz.servers.cluster import fixed_addresses
-from fuzz.servers.compile import compile_file
+from fuzz.servers.compile import compile_file, first_fault
 from fuzz.servers.edges.counters import layout_in
 from fuzz.servers.modules import server_headers
 from fuzz.servers.template import copy_data, template
@@ -89,9 +89,7 @@ def _compile(build: Build, module: Path, sources: Sequence[str]) -> None:
     archive = ["-Wl,--whole-archive", libfuzzer, "-Wl,--no-whole-archive"]
     done = compile_file([compiler, *flags, *sources, *archive, *_LINKING], module, home)
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if "error" in line or "undefined" in line]
-        first = next(iter(lines), last_line(done.stderr))
-        raise BuildError(f"the libFuzzer harness {module.name} does not compile: {first.strip()}")
+        raise BuildError(f"the libFuzzer harness {module.name} does not compile: {first_fault(done.stderr)}")
 
 
 def _standalone(build: Build) -> list[str]:

@@ -15,14 +15,21 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from fuzz import workdir
-from fuzz.engines.libfuzzer.run import INPUT_NAME, account_directory, lent_copy, libfuzzer, message_of
+from fuzz.engines.libfuzzer.run import (
+    INPUT_NAME,
+    account_directory,
+    lent_copy,
+    libfuzzer,
+    message_of,
+    reading_time,
+)
 from fuzz.errors import CaseError, last_line
 from fuzz.servers.account import server_account
 
 TRIES: Final = 20  # runs of an input, because threads may hide a failure
 MINIMIZATION: Final = 60.0  # seconds
 _STEP: Final = 5  # seconds of libFuzzer's search for one smaller input
-_MERGE: Final = 600.0  # seconds
+_MERGE: Final = 600.0  # seconds, in addition to those for the inputs
 _CANDIDATES: Final = 5  # smallest inputs of a minimization that are tried
 _REPORTED: Final = 20_000  # characters of a failure's report
 _FAILED: Final = ("crash-", "leak-", "oom-", "timeout-")  # libFuzzer's prefixes of the inputs of failures
@@ -238,7 +245,8 @@ def _merged(
     program: Path, written: Path, kept: Kept, *directories: Path, options: Sequence[str] = ()
 ) -> dict[str, bytes]:
     merging = ["-merge=1", *options, f"-artifact_prefix={kept.artifacts}/", str(written), *map(str, directories)]
-    status, output = libfuzzer(program, merging, _no_profile(), _MERGE)
+    seconds = reading_time(written, *directories) + _MERGE
+    status, output = libfuzzer(program, merging, _no_profile(), seconds)
     if status:
         raise CaseError(f"harness {program} did not merge its inputs: {last_line(output)}; all are kept")
     with server_account().file_access():

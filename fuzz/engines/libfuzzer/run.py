@@ -35,10 +35,11 @@ _MESSAGE = re.compile(
 _ARTIFACT = re.compile(r"Test unit written to (.+)$", re.MULTILINE)
 # maximum length of an input in bytes: about 120 operations
 _LONGEST = 400
-# seconds after the requested ones until a run counts as hung
+# seconds after the requested ones, and after those for the corpus, until a run counts as hung
 _GRACE = 120
+_SLOWEST = 0.5  # seconds for an input on a busy machine: the slowest harness takes 0.05 s of CPU time
 INPUT_NAME = re.compile("[0-9a-f]{40}")
-_POLLED = 0.5  # seconds between two looks at `stop`
+_POLLED = 0.5  # seconds between two calls of `stop`
 _PROFDATA = "llvm-profdata-19"
 _COV = "llvm-cov-19"
 _SYMBOLIZER = "llvm-symbolizer-19"
@@ -82,6 +83,11 @@ class HarnessRun:
     ended: Reached = Reached()
     cpu_seconds: float = 0.0
 
+    @property
+    def has_read_corpus(self) -> bool:
+        """Return whether no input of the corpus failed."""
+        return self.begun.inputs > 0
+
 
 def input_name(data: bytes) -> str:
     """Return the name of an input, as libFuzzer forms it."""
@@ -117,9 +123,15 @@ def run_harness(
         limit = "-runs=0" if seconds == 0 else f"-max_total_time={max(1, round(seconds))}"
         options = [limit, f"-seed={seed}", f"-artifact_prefix={artifacts}/", str(found), str(known)]
         environment = {"LLVM_PROFILE_FILE": str(profile)} | dict(variables or {})
-        before = _cpu_seconds()
-        status, output = libfuzzer(harness, options, environment, seconds + _GRACE, stop)
+        before, limit_of_run = _cpu_seconds(), seconds + reading_time(found, known) + _GRACE
+        status, output = libfuzzer(harness, options, environment, limit_of_run, stop)
         return replace(_result(harness, status, output, profile), cpu_seconds=_cpu_seconds() - before)
+
+
+def reading_time(*directories: Path) -> float:
+    """Return seconds that suffice to execute the inputs in some directories. libFuzzer has no limit of time for it."""
+    with server_account().file_access():
+        return _SLOWEST * sum(len(os.listdir(each)) for each in directories)
 
 
 def account_directory(scratch: Path) -> Path:

@@ -33,7 +33,7 @@ _INDEXES: Final = ("(b)", "(a)", "(b, k)", "(a) WHERE b > 5")
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The steps of a scene, and what statements must know of it."""
+    """The steps of a scene, and its properties on which statements depend."""
 
     steps: tuple[Step, ...]
     shape: str

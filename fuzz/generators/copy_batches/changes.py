@@ -13,7 +13,7 @@ from oracles.model.case import Kind, Step
 
 
 def literal_key(key: int | None) -> str:
-    """Return a partition key as an SQL literal."""
+    """Return an integer or NULL as an SQL literal."""
     return "NULL" if key is None else str(key)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from fuzz.generators.choices import Weighted, between, chance, pick, shuffled, some
 from fuzz.generators.copy_batches.batch import (
+    ALLOWANCE,
     BUFFERED_BYTES,
     BUFFERED_TUPLES,
     LARGEST,
@@ -55,7 +56,7 @@ class Requirements:
     returning: bool = False  # rows go to many partitions in turn and then to one of them
 
 
-RIGHT = Requirements()
+NO_REQUIREMENTS = Requirements()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Draft:
 
 
 def make_copy(
-    rng: random.Random, state: CopyState, table: CopyTable, required: Requirements = RIGHT
+    rng: random.Random, state: CopyState, table: CopyTable, required: Requirements = NO_REQUIREMENTS
 ) -> tuple[Step, CopyState]:
     """Return a COPY into the table, and the state after it.
 
@@ -153,7 +154,7 @@ def _draft_of_return(
 def _draft_of_rounds(
     rng: random.Random, state: CopyState, table: CopyTable, columns: tuple[CopyColumn, ...], *, listed: bool
 ) -> Draft:
-    """Return such a COPY with as many rows as the buffers have, once or twice, and some more."""
+    """Return a COPY as `_draft_of_return` does, with as many rows as the buffers hold, once or twice, and some more."""
     twice = LARGEST * state.scale.rows > 2 * BUFFERED_TUPLES and chance(rng, 20)
     keys: tuple[int | None, ...] = ()
     for _ in range(2 if twice else 1):
@@ -240,7 +241,7 @@ def _size_tags(rows: int) -> tuple[str, ...]:
     tags = []
     if any(abs(rows - limit) <= 1 for limit in (BUFFERED_TUPLES, 2 * BUFFERED_TUPLES)):
         tags.append("copy.tuple_boundary")
-    if any(limit - 12 <= rows <= limit + 2 for limit in OWNER_LIMITS):
+    if any(limit - ALLOWANCE <= rows <= limit + 2 for limit in OWNER_LIMITS):
         tags.append("copy.owner_boundary")
     return tuple(tags)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fuzz.generators.choices import Weighted, between, chance, pick, some
+from fuzz.generators.copy_batches.changes import literal_key
 from fuzz.generators.copy_batches.table import CopyState
 from oracles.model.case import Kind, Step
 
@@ -161,17 +162,13 @@ class _Transaction:
 def _insert(made: _Transaction) -> _Change:
     rng, rows = made.rng, made.rows
     added = tuple((pick(rng, _IDS), _parent(rng)) for _ in range(pick(rng, (1, 1, 2, 4))))
-    values = ", ".join(f"({number}, {_literal(parent)})" for number, parent in added)
+    values = ", ".join(f"({number}, {literal_key(parent)})" for number, parent in added)
     after = replace(rows, children=rows.children + added)
     return f"INSERT INTO {made.name('children')} VALUES {values}", after
 
 
 def _parent(rng: random.Random) -> int | None:
     return None if chance(rng, 25) else pick(rng, _IDS)
-
-
-def _literal(number: int | None) -> str:
-    return "NULL" if number is None else str(number)
 
 
 def _delete(made: _Transaction) -> _Change:
@@ -183,7 +180,7 @@ def _delete(made: _Transaction) -> _Change:
 def _update(made: _Transaction) -> _Change:
     number, parent = pick(made.rng, _IDS), _parent(made.rng)
     after = tuple((row[0], parent if row[0] == number else row[1]) for row in made.rows.children)
-    sql = f"UPDATE {made.name('children')} SET p = {_literal(parent)} WHERE id = {number}"
+    sql = f"UPDATE {made.name('children')} SET p = {literal_key(parent)} WHERE id = {number}"
     return sql, replace(made.rows, children=after)
 
 
@@ -226,7 +223,7 @@ def _copied(made: _Transaction) -> None:
     """Append a COPY of a few rows."""
     added = tuple((pick(made.rng, _IDS), _parent(made.rng)) for _ in range(pick(made.rng, (1, 2, 4))))
     made.rows = replace(made.rows, children=made.rows.children + added)
-    data = "".join(f"{number}\t{_literal(parent)}\n" for number, parent in added)
+    data = "".join(f"{number}\t{literal_key(parent)}\n" for number, parent in added)
     sql = f"COPY {made.name('children')} FROM STDIN WITH (NULL 'NULL')"
     made.failed = made.fails()
     made.steps.append(Step(sql, Kind.COPY_IN, copy_data=data.encode(), may_fail=made.failed))

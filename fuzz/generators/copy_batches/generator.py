@@ -110,7 +110,7 @@ def _written(rng: random.Random, queries: int) -> tuple[Step, ...]:
 
 
 def _returns(rng: random.Random, state: CopyState) -> Made:
-    """Return COPYs into each table with many partitions, during whose rows they have too many buffers."""
+    """Return COPYs into each table with many partitions. They use more buffers than COPY keeps."""
     steps: tuple[Step, ...] = ()
     for table in filter(has_many_keys, state.tables):
         begin(rng, Stream.ACTION)

@@ -33,7 +33,7 @@ class _Leaf:
     expression: str  # of the generated column
     default: int | None
     checked: bool  # whether it refuses a value of `v`
-    of_itself: bool  # whether it checks that its rows are its own
+    of_itself: bool  # whether it has a CHECK that compares tableoid with the leaf
     attached: bool
 
     def created(self, rng: random.Random, bound: str) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ class _Trigger:
 
 
 def uneven_leaves(rng: random.Random) -> tuple[Step, ...]:
-    """Return such a table, COPYs into it, an UPDATE, and queries of its rows; finally the table is dropped."""
+    """Return a table whose leaves differ, COPYs into it, an UPDATE, queries of its rows, and DROP TABLE."""
     width, by = pick(rng, ((10, "RANGE"), (2, "LIST")))
     leaves = [_leaf(rng, number, width) for number in range(between(rng, 2, 4))]
     trigger = _trigger(rng, leaves)
@@ -121,9 +121,10 @@ def _leaf(rng: random.Random, number: int, width: int) -> _Leaf:
 
 
 def _trigger(rng: random.Random, leaves: list[_Leaf]) -> _Trigger:
-    """Return a trigger of the table or of one leaf. Only that of a leaf changes rows of updates.
+    """Return a trigger of the table or of one leaf.
 
-    A moved row would meet the table's trigger again in its new leaf.
+    Only a leaf's trigger may fire for updates, because a moved row would fire the table's trigger again in its new
+    leaf.
     """
     table = pick(rng, (_NAME, *(leaf.name for leaf in leaves)))
     body = pick(rng, (_KEY, _KEY, _LEAF, _OTHER))
@@ -138,7 +139,7 @@ def _bound(keys: range, by: str) -> str:
 
 
 def _copy(rng: random.Random, leaves: list[_Leaf], trigger: _Trigger, first: int) -> WrittenCopy:
-    """Return a COPY of rows with these numbers, which fails if a check or a trigger of a leaf refuses one."""
+    """Return a COPY of rows numbered from `first`, which fails if a check or a trigger of a leaf refuses one."""
     of_key = {key: leaf for leaf in leaves for key in leaf.keys}
     keys = [*of_key, -1] if chance(rng, 60) else [pick(rng, list(of_key))]
     refused = _REFUSED if chance(rng, 15) and not trigger.of_updates else 0  # an update may move rows to any leaf

@@ -11,7 +11,7 @@ from fuzz.generators.choices import Weighted, between, chance, pick
 from fuzz.generators.copy_batches.changes import make_check
 from fuzz.generators.copy_batches.copy import Requirements, make_copy
 from fuzz.generators.copy_batches.table import CopyState, CopyTable, Family, Made
-from fuzz.generators.copy_batches.transactions import BEGINS, ENDS, doomed
+from fuzz.generators.copy_batches.transactions import BEGINS, ENDS, all_may_fail
 from oracles.model.case import Kind, Step
 
 COUNTS = Weighted((6, 8), (8, 31), (8, 33), (5, 66), (4, 97), (2, 193), (1, 385))
@@ -81,7 +81,7 @@ def portals(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     copy, state = make_copy(rng, state.named(), table, Requirements(mistaken=chance(rng, 25)))
     steps += (copy,)
     if copy.may_fail and not inner:
-        return (*steps, *doomed((Step(f"CLOSE {names}1"),)), Step("ROLLBACK")), state
+        return (*steps, *all_may_fail((Step(f"CLOSE {names}1"),)), Step("ROLLBACK")), state
     if inner and (copy.may_fail or chance(rng, 40)):
         steps += (Step("ROLLBACK TO s1"),)
     else:

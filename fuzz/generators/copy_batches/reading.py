@@ -13,13 +13,13 @@ from fuzz.generators.copy_batches.table import CopyTable, Role
 from fuzz.generators.copy_batches.triggers import COUNT, Trigger, create_trigger
 from oracles.model.case import Step
 
-_EVERY = (2, 5, 16)  # the first of so many rows reads the table
+_EVERY = (2, 5, 16)  # one row in so many reads the table
 
 Reading = tuple[CopyTable, tuple[Step, ...]]
 
 
 def make_reading(rng: random.Random, table: CopyTable) -> Reading:
-    """Return the table, and the steps that create what reads it."""
+    """Return the table, and the steps that create code which reads it."""
     table, steps = first_made(rng, _READERS, rng, table) or _of_table(rng, table)
     return replace(table, slow=True), steps
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from fuzz.generators.choices import Weighted, between, chance, pick
 from fuzz.generators.copy_batches.changes import insert_select, make_check
-from fuzz.generators.copy_batches.copy import RIGHT, Requirements, make_copy
+from fuzz.generators.copy_batches.copy import NO_REQUIREMENTS, Requirements, make_copy
 from fuzz.generators.copy_batches.table import CopyColumn, CopyState, CopyTable, Family, Made, Role
-from fuzz.generators.copy_batches.transactions import BEGINS, ENDS, alone, doomed
+from fuzz.generators.copy_batches.transactions import BEGINS, ENDS, all_may_fail, alone
 from fuzz.generators.copy_batches.values import make_type
 from oracles.model.case import Step
 
@@ -98,7 +98,7 @@ NOT_IN_TRANSACTIONS = ("VACUUM", "REINDEX")  # REINDEX only for partitioned tabl
 
 
 def _copy(
-    rng: random.Random, state: CopyState, table: CopyTable, required: Requirements = RIGHT
+    rng: random.Random, state: CopyState, table: CopyTable, required: Requirements = NO_REQUIREMENTS
 ) -> tuple[Step, CopyState]:
     step, state = make_copy(rng, state, table, required)
     return replace(step, tags=(*step.tags, "copy.redefined")), state
@@ -235,7 +235,7 @@ def cursors(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     if names and chance(rng, 20):
         broken, state = make_copy(rng, state, table, Requirements(mistaken=True))
         fetch = _fetch(rng, names[-1], scroll=scroll)
-        steps += (broken, *(doomed((fetch,)) if broken.may_fail else (fetch,)))
+        steps += (broken, *(all_may_fail((fetch,)) if broken.may_fail else (fetch,)))
     return (*steps, Step(ENDS.pick(rng)), make_check(rng, state, table)), state
 
 

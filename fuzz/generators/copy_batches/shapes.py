@@ -130,5 +130,5 @@ SHAPES: Final[Weighted[Callable[[random.Random], tuple[Step, ...]]]] = Weighted(
 
 
 def make_shape(rng: random.Random) -> tuple[Step, ...]:
-    """Return COPYs of a small table, and a query of its rows."""
+    """Return COPYs of small tables, mostly with a query of their rows."""
     return SHAPES.pick(rng)(rng)

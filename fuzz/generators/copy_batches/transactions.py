@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from fuzz.generators.choices import Weighted, between, chance, pick, some
 from fuzz.generators.copy_batches.changes import insert_columns, insert_select, make_change, make_check, refused_insert
-from fuzz.generators.copy_batches.copy import Requirements, make_copy, make_copy_out
+from fuzz.generators.copy_batches.copy import NO_REQUIREMENTS, Requirements, make_copy, make_copy_out
 from fuzz.generators.copy_batches.table import CopyState, CopyTable, Family, Made
 from oracles.model.case import Kind, Step
 
@@ -115,7 +115,7 @@ MOVES = Weighted((4, "open"), (5, "work"), (3, "fail"), (2, "release"), (2, "rol
 MISTAKEN = Requirements(mistaken=True)
 
 
-def doomed(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+def all_may_fail(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """Return the steps with `may_fail`, for a transaction that has failed."""
     return tuple(replace(step, may_fail=True) for step in steps)
 
@@ -136,7 +136,7 @@ def make_work(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
 
 def alone(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     """Return a COPY in a transaction of its own, sometimes with a mistake, and a query of the result."""
-    step, state = make_copy(rng, state, table, MISTAKEN if chance(rng, 25) else Requirements())
+    step, state = make_copy(rng, state, table, MISTAKEN if chance(rng, 25) else NO_REQUIREMENTS)
     return (step, make_check(rng, state, table)), state
 
 
@@ -151,7 +151,7 @@ def block(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
             failed = step.may_fail
         else:
             made, state = make_work(rng, state, table)
-            made = doomed(made) if failed else made
+            made = all_may_fail(made) if failed else made
         steps += made
     end = "ROLLBACK" if failed and chance(rng, 60) else ENDS.pick(rng)
     return (*steps, Step(end), make_check(rng, state, table)), state
@@ -190,7 +190,7 @@ def _fail(
     steps: tuple[Step, ...] = (_inside(step),)
     if step.may_fail and chance(rng, 40):
         made, state = make_work(rng, state, table)
-        steps += doomed(made)
+        steps += all_may_fail(made)
     level = between(rng, 1, depth)
     return (*steps, Step(f"ROLLBACK TO s{level}")), state, level
 
@@ -211,7 +211,7 @@ def deferred(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     if chance(rng, 40):
         steps += (Step("SET CONSTRAINTS ALL IMMEDIATE", may_fail=refused, tags=("constraints.immediate",)),)
         again, state = make_copy(rng, state, table)
-        return (*steps, *(doomed((again,)) if refused else (again,)), Step("COMMIT")), state
+        return (*steps, *(all_may_fail((again,)) if refused else (again,)), Step("COMMIT")), state
     return (*steps, Step("COMMIT", may_fail=refused), make_check(rng, state, table)), state
 
 
@@ -237,7 +237,7 @@ def freeze(rng: random.Random, state: CopyState, table: CopyTable) -> Made:
     steps += (Step(f"TRUNCATE {table.name}"),) if spoilt != "no truncate" else ()
     steps += (Step("SAVEPOINT s1"),) if spoilt == "savepoint" else ()
     check = make_check(rng, state, table)
-    steps += (copy, *(doomed((check,)) if copy.may_fail else (check,)), Step(ENDS.pick(rng)))
+    steps += (copy, *(all_may_fail((check,)) if copy.may_fail else (check,)), Step(ENDS.pick(rng)))
     steps += (Step("CLOSE opened"),) if held else ()
     return steps, state
 

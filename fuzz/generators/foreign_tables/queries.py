@@ -13,6 +13,7 @@ from fuzz.generators.foreign_tables.own_objects import OWN_AGGREGATES, OWN_ORDER
 from fuzz.generators.foreign_tables.scene import COLUMNS, COSTLY, LOG, NEAR, VOLATILE, Relation, Scene, sources
 from fuzz.generators.sql.digest import digest
 from fuzz.generators.sql.predicates import where
+from fuzz.generators.sql.queries import SORT_DIRECTIONS
 from oracles.model.case import Kind, Step
 
 _CONDITIONS = Weighted((40, 1), (35, 0), (25, 2))
@@ -59,7 +60,6 @@ _HAVING = (
     "min({0}.a) = {1}",
     "max({0}.k::text) > '{1}'",
 )
-_DIRECTIONS = Weighted((60, ""), (20, " DESC"), (10, " NULLS FIRST"), (10, " DESC NULLS LAST"))
 _LOCKS = ("UPDATE", "SHARE", "NO KEY UPDATE", "KEY SHARE")
 _ALIASES = ("x", "y", "z")
 
@@ -120,7 +120,7 @@ def _targets(rng: random.Random, sql: str, aliases: Sequence[str]) -> list[str]:
 
 def _order(rng: random.Random, aliases: Sequence[str], first: Sequence[str] = ()) -> str:
     keys = (*first, *(f"{alias}.k" for alias in shuffled(rng, aliases)))
-    return f" ORDER BY {', '.join(f'{key}{_DIRECTIONS.pick(rng)}' for key in keys)}"
+    return f" ORDER BY {', '.join(f'{key}{SORT_DIRECTIONS.pick(rng)}' for key in keys)}"
 
 
 def _limit(rng: random.Random) -> str:
@@ -211,7 +211,7 @@ def _grouped(rng: random.Random, scene: Scene) -> _Query:
     if keys and grouping == "{}" and chance(rng, 40):
         by_aggregate = [len(keys) + 1] if chance(rng, 40) else []
         outputs = (*by_aggregate, *range(1, len(keys) + 1))
-        order = ", ".join(f"{n}{_DIRECTIONS.pick(rng)}" for n in outputs)
+        order = ", ".join(f"{n}{SORT_DIRECTIONS.pick(rng)}" for n in outputs)
         return f"{rows} ORDER BY {order}{_limit(rng) if chance(rng, 50) else ''}", True, ()
     return rows, False, ()
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from fuzz.generators.choices import Stream, Weighted, another, begin, between, chance, first_made, pick
 from fuzz.generators.generator import Generator, Scale
-from fuzz.generators.pruned_partitions.changes import CHANGES, excluded_row
+from fuzz.generators.pruned_partitions.changes import CHANGES, Action, excluded_row
 from fuzz.generators.pruned_partitions.conditions import Drawing, conditions
 from fuzz.generators.pruned_partitions.levels import Level, Part
 from fuzz.generators.pruned_partitions.queries import query
@@ -142,9 +142,6 @@ _CHANGES: Weighted[Callable[[random.Random, Level, Scene], Ddl | None]] = Weight
 )
 
 
-Action = Callable[[random.Random, Scene], tuple[Step, ...]]
-
-
 class PrunedPartitions(Generator):
     """Queries and changes of two partition trees, with conditions exactly at their bounds."""
 
@@ -184,7 +181,7 @@ def _queried(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
     return Step("SET enable_sort = off"), step, Step("RESET enable_sort")  # so that indexes supply the order
 
 
-def _without_pending(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
+def _while_detaching(rng: random.Random, scene: Scene) -> tuple[Step, ...]:
     """Return queries and a change while a partition is being detached, some of them in one transaction."""
     made = _pending(rng, pick(rng, list(pick(rng, scene.trees).level.levels)), scene)
     if made is None:
@@ -200,5 +197,5 @@ ACTIONS: Weighted[Action] = Weighted(
     (312, _queried),
     (72, lambda rng, scene: CHANGES.pick(rng)(rng, scene)),
     (16, kept),
-    (1, _without_pending),  # rare, because only superusers may do this
+    (1, _while_detaching),  # rare, because only superusers may do this
 )

@@ -254,6 +254,8 @@ def ended(rng: random.Random, select: Select) -> tuple[str, bool]:
     return digest(select.sql), False
 
 
+# Of keys of an index or an ORDER BY, in generators whose queries are their own.
+SORT_DIRECTIONS = Weighted((60, ""), (20, " DESC"), (10, " NULLS FIRST"), (10, " DESC NULLS LAST"))
 _DIRECTIONS = Weighted((60, ""), (25, " DESC"), (8, " NULLS FIRST"), (7, " DESC NULLS LAST"))
 _Top = Callable[[random.Random, Level], Select]
 _Maker = Callable[[random.Random, Scope, int], Select]

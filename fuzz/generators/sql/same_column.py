@@ -63,7 +63,7 @@ FLOATS: Final = Family(  # numbers are tenths
 
 
 def texts(width: int) -> Family:
-    """Return text and name. Numbers have so many digits, and follow the letter v."""
+    """Return text and name. Numbers have `width` digits after the letter v."""
     words = (lambda n: f"v{n:0{width}}", lambda n: f"v{n:0{width}}~", *_fixed("", "v"))
     return Family({"text": (*words, lambda n: f"v{n:099}"), "name": words})
 

@@ -21,7 +21,7 @@ _MOST_ROWS = 60
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A scene, and what statements must know of it."""
+    """A scene, and its properties on which statements depend."""
 
     steps: tuple[Step, ...]
     domain: int  # the keys are 0 to domain - 1

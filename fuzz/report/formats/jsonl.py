@@ -247,6 +247,7 @@ def _run(run: ReportedRun) -> _Object:
         "campaign": run.number,
         "revision": run.revision,
         "seed": run.seed,
+        "began_utc": _iso(run.began),
         "elapsed_seconds": round(run.seconds, 1),
         "cases": run.cases,
         "statements_judged": run.statements,

@@ -238,7 +238,7 @@ def bench_plot(rows: Sequence[BenchRow], unit: str) -> dict[str, Any]:
 
 
 def thinned(samples: Sequence[ProgressPoint], points: int = _POINTS) -> list[ProgressPoint]:
-    """Return at most so many samples, evenly spaced, with the first and the last."""
+    """Return at most `points` samples, evenly spaced, with the first and the last."""
     if len(samples) <= points:
         return list(samples)
     last = len(samples) - 1

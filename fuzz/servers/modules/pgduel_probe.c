@@ -27,9 +27,10 @@
  * use, not blocks, because a chunk more may need a block of twice the size.
  * The message also has the longest CPU time for which the executor left a
  * request for an interrupt pending.  Each millisecond, a timer makes such a
- * request, which has no effect but a call of ProcessInterrupts().  A COPY
- * FROM ends with an INFO message, too: the memory that it added, as seen at
- * some of its inserts, since all of it is freed at the end.
+ * request, which has no effect but a call of ProcessInterrupts().  While
+ * pgduel_probe.reach is on as well, a COPY FROM ends with an INFO message,
+ * too: the largest memory that it added, measured after each batch and after
+ * one of 16 single inserts.  All of it is freed at the end.
  *
  * If pgduel_probe.cancel_after is not 0 either, a process that has used so
  * much CPU time in the executor for EXPLAIN (ANALYZE) cancels its statement.

@@ -10,10 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 from pglast import ast
-from pglast.parser import ParseError
 
-from oracles.sql.building import sql_of
-from oracles.sql.parsing import parse_statements
+from oracles.sql.building import sql_of, statement_of
 
 Path = tuple[str | int, ...]
 # Errors of printer and nodes for trees of shapes that no parser creates.
@@ -23,11 +21,7 @@ _UNPRINTABLE = (AttributeError, IndexError, KeyError, NotImplementedError, TypeE
 @lru_cache(maxsize=1024)
 def tree_of(sql: str) -> Any:
     """Return the tree of a statement; None if it has none."""
-    try:
-        statements = parse_statements(sql)
-    except (ParseError, ValueError):  # ValueError: characters that cannot be encoded
-        return None
-    return statements[0].stmt if len(statements) == 1 else None
+    return statement_of(sql)
 
 
 def changed(sql: str, path: Path, part: Any) -> str | None:

@@ -127,7 +127,7 @@ def _opens_block(sql: str) -> bool:
 
 
 def _settings_again(case: Case) -> str:
-    """Return what gives the session the settings that it had before the case, which decide how rows look as text."""
+    """Return the statements that restore the settings from before the case, because they determine the text of rows."""
     settings = settings_of([mode for mode in case.modes if mode != ORDINARY])
     return "\n".join(("RESET ALL;", _SEARCH_PATH, *write_settings(settings.items())))
 
