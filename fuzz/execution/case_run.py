@@ -1,9 +1,6 @@
 """One run: a case executed on one arm in its own session, from CREATE SCHEMA to the last log line of its backend.
 
 If the session does not answer, the waits and stacks of its backend and parallel workers are recorded.
-
-A run ends early if statement_timeout canceled several of its statements. Most oracles compare nothing after the first
-of them, and some of PostgreSQL's tests join large tables in each statement, which takes minutes without hash joins.
 """
 
 import errno
@@ -15,7 +12,6 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +20,7 @@ from fuzz.execution import messages, residue
 from fuzz.execution.exchanges import Exchange
 from fuzz.execution.observing import Reader
 from fuzz.execution.serverlog import Entry, about, crash_of, deaths, remote, reports_of
-from fuzz.execution.session import Frames, frames_of, has_usual_timeout, lacking, reading_back, startup_parameters
+from fuzz.execution.session import Frames, frames_of, lacking, reading_back, startup_parameters
 from fuzz.execution.wire import Reply, Wire
 from fuzz.execution.worker_database import WorkerDatabase
 from fuzz.servers.account import server_account
@@ -36,7 +32,6 @@ from oracles.model.sqlstate import DISK_FULL
 
 # A crash in another session also ends ours; the run is then repeated. A session that ends by itself is not repeated.
 ATTEMPTS: Final = 3
-TIMEOUTS: Final = 4  # statements of a run that statement_timeout cancels, after which it ends
 
 _CREATE = messages.query("CREATE SCHEMA duel")
 _AGAIN = messages.query("RESET ROLE")  # to that of the session's start, after residue.TIDY
@@ -79,7 +74,6 @@ class CaseRun:
         self._before = 0
         self._seen = CaseObservation(self._run.arm, (), lacking=self._lacking)
         self._silent = False
-        self._gave_up = False  # after `TIMEOUTS`
         self._cleared = False
         self._schema_remains = False
 
@@ -147,8 +141,6 @@ class CaseRun:
 
     def _send_steps(self, session: Wire) -> Exchange[None]:
         """Send all steps at once, or up to a query whose rows are to be sent back, and await the replies."""
-        session.cancels = 0
-        session.most_cancels = TIMEOUTS if has_usual_timeout(self._run) else inf
         batch: list[Frames] = []
         for frames in self._frames:
             batch.append(frames)
@@ -157,7 +149,6 @@ class CaseRun:
                 session.send(reading_back(session.replies[-1], frames.read_back), 1)
                 batch = []
         yield from self._send(session, batch)
-        session.most_cancels = inf
 
     def _send(self, session: Wire, batch: Sequence[Frames]) -> Exchange[None]:
         session.send(b"".join(frames.data for frames in batch), sum(frames.replies for frames in batch))
@@ -174,17 +165,13 @@ class CaseRun:
             raise Lost
 
     def _settle(self, session: Wire) -> Exchange[None]:
-        """Wait until the session has answered or ended. End it if it does neither, or too many statements timed out."""
+        """Wait until the session has answered or ended. End it if it does neither."""
         yield session
-        if session.lost or session.is_answered:
-            return
-        if session.settled:
-            self._gave_up = True
-        else:
+        if not session.settled:
             self._silent = True
             if self._run.timeout_factor:
                 self._seen = replace(self._seen, hang=(yield from _hang_report(self._worker_db, session.pid)))
-        yield from self._end(session)
+            yield from self._end(session)
 
     def _keep_errors(self, replies: Sequence[Reply]) -> None:
         """Keep the errors of statements after the case's own."""
@@ -192,7 +179,7 @@ class CaseRun:
         self._seen = replace(self._seen, closing=(*self._seen.closing, *errors))
 
     def _end(self, session: Wire) -> Exchange[None]:
-        """End a session with SIGTERM, or if it ignores that with SIGABRT for a backtrace, then SIGKILL.
+        """End a session that ignored statement_timeout: with SIGTERM, then SIGABRT for a backtrace, then SIGKILL.
 
         A patched server may have sent the number of any process, which root could kill.
         """
@@ -298,7 +285,7 @@ class CaseRun:
         if not session.pid and fatal and fatal not in _OUTSIDE_CAUSES:
             raise ServerError(f"arm {self._worker_db.arm} refuses the session: {words[-1].text}")
         entries = self._worker_db.log.entries()
-        cut = Outcome.TIMEOUT if self._silent else Outcome.SKIPPED if self._gave_up else Outcome.LOST
+        cut = Outcome.TIMEOUT if self._silent else Outcome.LOST
         steps = self._seen.steps or self._reader.observations(self._steps, partial, cut)
         self._seen = replace(self._seen, steps=steps, residue=None, digests=())
         self._keep_log(session.pid, entries)
@@ -306,7 +293,7 @@ class CaseRun:
             # the leader of a parallel query fails an assertion at exit
             self._seen = replace(self._seen, crash=None, disturbed=True)
             return True
-        if self._seen.crash is not None or self._silent or self._gave_up:
+        if self._seen.crash is not None or self._silent:
             return False
         self._seen = replace(self._seen, disturbed=self._ended_by_others(entries))
         return fatal in _OUTSIDE_CAUSES if fatal else not session.pid or self._seen.disturbed

@@ -10,7 +10,6 @@ from enum import IntEnum
 from typing import Final
 
 from oracles.model.observation import Message, ResultColumn
-from oracles.model.sqlstate import QUERY_CANCELED
 
 PROTOCOL_VERSION: Final = 196608
 COPY_CHUNK_BYTES: Final = 1 << 16
@@ -125,15 +124,6 @@ def parse_fields(payload: bytes) -> dict[str, str]:
     """Return the fields of an ErrorResponse or NoticeResponse by their one-letter codes."""
     text = payload.decode("utf-8", "replace")
     return {part[0]: part[1:] for part in text.split("\0") if part}
-
-
-def is_cancel(payload: bytes) -> bool:
-    """Return whether an ErrorResponse is that of a canceled statement. A statement may raise SQLSTATE 57014 itself.
-
-    Only statement_timeout and the probe cancel statements of a case.
-    """
-    fields = parse_fields(payload)
-    return fields.get("C") == QUERY_CANCELED and fields.get("R") == "ProcessInterrupts"
 
 
 def error_response(severity: str, sqlstate: str, text: str) -> bytes:

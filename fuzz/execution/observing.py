@@ -12,7 +12,7 @@ from fuzz.execution.wire import Reply
 from oracles.explain.nodes import EXECUTOR_CPU, planning_time
 from oracles.model.case import Case, Kind, Step
 from oracles.model.observation import UNKNOWN_TYPE, Message, Observation, Outcome, ResultColumn, Run
-from oracles.model.sqlstate import INTERNAL_ERROR
+from oracles.model.sqlstate import INTERNAL_ERROR, QUERY_CANCELED
 
 # FirstGenbkiObjectId of src/include/access/transam.h. Lower OIDs are fixed in the source, but from here on, PostgreSQL
 # assigns them in order: genbki.pl, initdb, and then the server.
@@ -138,8 +138,7 @@ class Reader:
                     received.append(self.message(payload))
                 if kind == messages.ERROR_RESPONSE and outcome is Outcome.OK:
                     sqlstate = received[-1].sqlstate
-                    is_timeout = messages.is_cancel(payload) and not _canceled(received)
-                    outcome = Outcome.TIMEOUT if is_timeout else Outcome.ERROR
+                    outcome = Outcome.TIMEOUT if _timed_out(payload) and not _canceled(received) else Outcome.ERROR
         if outcome is Outcome.OK and any(reply.too_large for reply in replies):
             outcome = Outcome.TOO_LARGE
         *earlier, last = columns or [()]
@@ -154,6 +153,15 @@ class Reader:
             protocol=tuple(text for reply in replies for text in self._protocol(reply)),
             transaction=replies[-1].status,
         )
+
+
+def _timed_out(payload: bytes) -> bool:
+    """Return whether the server canceled the statement. A statement may raise SQLSTATE 57014 itself.
+
+    Only statement_timeout and the probe cancel statements of a case.
+    """
+    fields = messages.parse_fields(payload)
+    return fields.get("C") == QUERY_CANCELED and fields.get("R") == "ProcessInterrupts"
 
 
 def _canceled(received: Iterable[Message]) -> Mapping[str, float]:

@@ -77,12 +77,6 @@ def time_limit(run: Run, statement_timeout_ms: int) -> float:
     return int(own.removesuffix("ms")) / 1000 * max(run.timeout_factor, 1)
 
 
-def has_usual_timeout(run: Run) -> bool:
-    """Return whether only the executor's statement_timeout cancels statements of the run, unless its case has one."""
-    is_measured = run.explain or run.plannings or run.fault or run.timeout_factor
-    return not is_measured and "statement_timeout" not in settings_of(run.modes)
-
-
 def startup_parameters(
     run: Run, database: str, statement_timeout_ms: int, without: Sequence[str] = ()
 ) -> dict[str, str]:

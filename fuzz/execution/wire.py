@@ -17,21 +17,11 @@ import struct
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import inf
 from pathlib import Path
 from typing import Final
 
 from fuzz.errors import ServerError
-from fuzz.execution.messages import (
-    BACKEND_KEY,
-    ERROR_RESPONSE,
-    READY,
-    ROW_KINDS,
-    error_response,
-    is_cancel,
-    malformation,
-    startup,
-)
+from fuzz.execution.messages import BACKEND_KEY, ERROR_RESPONSE, READY, ROW_KINDS, error_response, malformation, startup
 
 # A Unix socket holds about 200 kB, so one call empties it.
 RECEIVE_BYTES: Final = 1 << 18
@@ -73,8 +63,6 @@ class Wire:
     `replies` has the reply to the startup first, then one Reply per answered Query or Sync. When the server closes the
     connection, `lost` is set, and `partial` holds the incomplete reply. A malformed message counts as the connection's
     end; `partial` then has a fatal error about it, as libpq creates errors of its own.
-
-    `cancels` counts canceled statements.
     """
 
     def __init__(self, socket_directory: Path, port: int, parameters: Mapping[str, str]) -> None:
@@ -82,8 +70,6 @@ class Wire:
         self.partial = Reply()
         self.pid = 0
         self.lost = False
-        self.cancels = 0
-        self.most_cancels: float = inf  # after so many, the rest is not awaited
         self.expected = 1  # the ReadyForQuery of the startup
         self._outgoing: deque[memoryview] = deque((memoryview(startup(parameters)),))
         self._carry: list[bytes] = []  # the start of an incomplete message
@@ -109,13 +95,8 @@ class Wire:
 
     @property
     def settled(self) -> bool:
-        """Return whether there is nothing to await: all messages are answered, or no answer is expected any more."""
-        return self.lost or self.is_answered or self.cancels >= self.most_cancels
-
-    @property
-    def is_answered(self) -> bool:
-        """Return whether all messages are answered."""
-        return len(self.replies) >= self.expected
+        """Return whether all messages are answered, or the connection is lost."""
+        return self.lost or len(self.replies) >= self.expected
 
     def take_replies(self) -> list[Reply]:
         """Return the replies so far, and reset the number of expected ones."""
@@ -188,8 +169,6 @@ class Wire:
             else:
                 if kind == BACKEND_KEY:
                     self.pid = int.from_bytes(data[body : body + 4], "big")
-                elif kind == ERROR_RESPONSE:
-                    self.cancels += is_cancel(data[body:end])
                 reply.others.append((kind, data[body:end]))
             position = end
             body = end + 5

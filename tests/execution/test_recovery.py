@@ -14,7 +14,6 @@ import pytest
 from fuzz.errors import ServerError
 from fuzz.execution import executor as executors
 from fuzz.execution import messages, worker_database
-from fuzz.execution.case_run import TIMEOUTS
 from fuzz.execution.exchanges import Abandoned
 from fuzz.execution.executor import Executor
 from fuzz.execution.wire import Wire
@@ -166,23 +165,6 @@ def test_a_backend_that_hangs_is_a_timeout_and_killed(twins: tuple[Arm, ...]) ->
         assert [step.outcome for step in observed.steps] == [Outcome.OK, Outcome.TIMEOUT, Outcome.SKIPPED]
         assert observed.crash is not None
         assert observe(executor, CANARY).crash is None
-
-
-@pytest.mark.parametrize("timed_out", [TIMEOUTS - 1, TIMEOUTS])
-def test_a_run_ends_after_a_few_timeouts(twins: tuple[Arm, ...], timed_out: int) -> None:
-    sleep = query("SELECT pg_sleep(9)")
-    case = Case("test", (), (query("SELECT 1"), *[sleep] * timed_out, query("SELECT pg_sleep(0.1)")))
-    own = Mode("timeout of its own", (("statement_timeout", "200ms"),))
-    with Executor(twins, "slow", statement_timeout_ms=200) as executor:
-        runs = [Run("a", ()), Run("a", (), repeats=2), Run("a", (own,))]
-        seen = executor.observe(case, runs)
-        assert observe(executor, CANARY).residue is not None
-    complete = [Outcome.OK, *[Outcome.TIMEOUT] * timed_out, Outcome.OK]
-    expected = complete if timed_out < TIMEOUTS else [*complete[:-1], Outcome.SKIPPED]
-    usual, repeated, with_own = ([step.outcome for step in seen[run].steps] for run in runs)
-    assert (usual, repeated, with_own) == (expected, expected, complete)
-    assert not any(each.crash or each.disturbed for each in seen.values())
-    assert [seen[run].residue is None for run in runs] == [timed_out == TIMEOUTS] * 2 + [False]
 
 
 @pytest.mark.parametrize("factor", [0, 2])
