@@ -27,6 +27,7 @@ from fuzz.campaign.edges import edges_of_one_case
 from fuzz.campaign.known import KnownFault, fault_of
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.postgresql import shared
+from fuzz.campaign.schedule import next_cases
 from fuzz.errors import CaseError
 from fuzz.servers.arm_options import ArmOptions
 from fuzz.triage.findings import StoredFinding, untriaged
@@ -116,19 +117,31 @@ def discoveries_of(runs: Sequence[CampaignRun]) -> Discoveries:
     return found
 
 
-def next_cases(plan: Plan, runs: Sequence[CampaignRun], builds: Mapping[str, str]) -> dict[str, int]:
-    """Return the next case of each generator after the last run, if the next run has the same builds; else {}.
+def cases_left(plan: Plan, runs: Sequence[CampaignRun], builds: Mapping[str, str]) -> dict[str, int]:
+    """Return the first case of each generator that the last run left, if that run had the same builds; else {}.
 
-    So sources that replay whole files do not replay the same ones in each run. If several workers had cases of one
-    generator when the run ended, some may run again. Raises TransientError.
+    So sources that replay whole files do not replay the same ones in each run. With other settings, oracles or
+    generators, all cases begin again. So they do after two killed runs of one seed, because a case may kill this
+    process. Raises TransientError.
     """
-    if not runs or runs[-1].builds != builds or runs[-1].plan.seed < plan.seed:
+    if not runs or runs[-1].builds != builds or _judging(runs[-1].plan) != _judging(plan) or _killed_twice(runs):
         return {}
-    last = runs[-1]
-    found: Counter[str] = Counter()
-    with unless_unreadable(), opened(directory_of(last)) as store:
-        found = store.counters.cases + Counter(last.plan.begin)
-    return dict(found)
+    last = runs[-1].plan
+    found: dict[str, int] = {}
+    if last.seed >= plan.seed:
+        with unless_unreadable(), opened(directory_of(runs[-1])) as store:
+            found = next_cases(last.generators, store.done(), last.first, last.begin)
+    return found
+
+
+def _judging(plan: Plan) -> tuple[object, ...]:
+    """Return the options that decide how a case of equal builds is made and judged."""
+    return plan.arms.settings, plan.given, plan.files, plan.engine
+
+
+def _killed_twice(runs: Sequence[CampaignRun]) -> bool:
+    killed = [run.plan.seed for run in runs[-2:] if not run.ended]
+    return len(killed) == 2 and killed[0] == killed[1]
 
 
 def next_plan(

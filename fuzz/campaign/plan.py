@@ -38,6 +38,7 @@ class Plan:
     cpu_minutes: float | None = None  # of pgduel and the servers; None: unlimited
     # first case by generator, of a run that goes on where another one on its builds ended; without one, 0
     begin: Mapping[str, int] = field(default_factory=dict)
+    first: Mapping[str, int] = field(default_factory=dict)  # numbers of cases by generator that precede all others
 
     @property
     def limits(self) -> Limits:

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import count
+from itertools import count, takewhile
 
 from fuzz.campaign.counters import Counters
 from oracles.model.case import CaseId
@@ -74,6 +74,21 @@ def _ranges(
         name = min(weights, key=lambda each: Fraction(end(each), weights[each]))
         yield numbered(name, assigned[name], end(name))
         assigned[name] = end(name)
+
+
+def next_cases(
+    weights: Mapping[str, int], done: Mapping[int, int], first: Mapping[str, int], begin: Mapping[str, int]
+) -> dict[str, int]:
+    """Return the index of each generator's first case that was not executed. Later ones may have been.
+
+    Parameters are those of `Schedule`.
+    """
+    found = {name: begin.get(name, 0) for name in weights}
+    last = max(done, default=-1)
+    for each in takewhile(lambda each: each.number <= last, _ranges(weights, RANGE_SIZE, first, begin)):
+        if found[each.generator] == each.first:
+            found[each.generator] += done.get(each.number, 0)
+    return found
 
 
 def _limited(ranges: Iterator[Range], cases: int) -> Iterator[Range]:

@@ -145,7 +145,7 @@ def _fuzzer(each: FuzzerName, plan: Plan, given: UserInput, specs: Sequence[ArmS
     def campaign(arm: Arm) -> int:
         with opened_new(shown.say) as store:
             store.begin(plan, options.facts_of(specs, [arm]))
-            if run(store, plan, (arm,), Processes(workers), shown, {}) == INTERRUPTED:
+            if run(store, plan, (arm,), Processes(workers), shown) == INTERRUPTED:
                 raise KeyboardInterrupt
             return store.counters.compared.total()
 

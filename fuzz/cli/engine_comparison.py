@@ -92,7 +92,7 @@ def _measure(plan: Plan, shown: Display) -> EngineFigures:
     ):
         shown.say(f"{plan.engine}, seed {plan.seed}, in {directory}")
         store.begin(replace(plan, generators=_weights(arms)), options.facts_of(specs, arms))
-        if run(store, store.plan, arms, Processes(processors()), shown, {}) == INTERRUPTED:
+        if run(store, store.plan, arms, Processes(processors()), shown) == INTERRUPTED:
             raise KeyboardInterrupt
         edges = reached_edges(store.directory)
         assert edges is not None  # the flavor counts them

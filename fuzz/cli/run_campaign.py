@@ -110,6 +110,8 @@ def run_campaign(
                 for line in _remarks(plan, arms[0]):
                     shown.say(line)
                 directory = outlasted(new_campaign, shown.say)
+            parts = _parts(plan, arms)
+            plan = replace(plan, first=_first(parts, plan.begin))
             with opened(directory, shown.say) as store:
                 store.begin(plan, facts, partial(last_seed, facts) if new_seed else None)
                 for found in unreduced:
@@ -120,7 +122,7 @@ def run_campaign(
                 for line in missing_features(specs, arms):
                     shown.say(line)
                 with while_open(arms):
-                    summary = _run(store, plan, arms, Processes(workers, dask, specs), shown, known_bugs)
+                    summary = _run(store, plan, arms, Processes(workers, dask, specs), shown, parts, known_bugs)
                 return replace(summary, newer_bases=newer_bases(specs))
 
 
@@ -144,6 +146,7 @@ def _run(
     arms: Sequence[Arm],
     processes: Processes,
     shown: Display,
+    parts: Parts,
     known_bugs: Sequence[KnownFinding],
 ) -> Summary:
     with Executor(arms, "canaries") as executor:
@@ -155,8 +158,7 @@ def _run(
     store.record_start(features_of(arms), tuple(absences(all_oracles(), arms)))
     if known_bugs and not missed:
         replay_known(store, arms, known_bugs, shown)
-    parts = _parts(plan, arms)
-    store.record_end("a canary was missed" if missed else run(store, plan, arms, processes, shown, parts))
+    store.record_end("a canary was missed" if missed else run(store, plan, arms, processes, shown))
     return summary_of(store, missed, {name: first + others for name, (first, others) in parts.items()})
 
 
@@ -166,6 +168,11 @@ def _parts(plan: Plan, arms: Sequence[Arm]) -> Parts:
         named = (workload_named(name, target) for name in plan.generators)
         replaying = [each for each in named if isinstance(each, Source) and each.rounds]
         return {each.name: (len(each.first_parts()), len(each.parts())) for each in replaying}
+
+
+def _first(parts: Parts, begin: Mapping[str, int]) -> dict[str, int]:
+    """Return the numbers of cases that precede all others: those of first parts, as far as `begin` leaves them."""
+    return {name: max(0, first - begin.get(name, 0)) for name, (first, _) in parts.items()}
 
 
 def _remarks(plan: Plan, arm: Arm) -> tuple[str, ...]:
@@ -205,7 +212,7 @@ def _say_failed_replay(failed: FailedReplay, log: Path, shown: Display) -> None:
     shown.say(f"finding {failed.fingerprint} could not be replayed: {failed.error}{see}")
 
 
-def run(store: Store, plan: Plan, arms: Sequence[Arm], processes: Processes, shown: Display, parts: Parts) -> str:
+def run(store: Store, plan: Plan, arms: Sequence[Arm], processes: Processes, shown: Display) -> str:
     """Run the plan on open arms, with an initialized store; return the reason for its end. Raises PgduelError."""
     number = store.directory.name
     environment = Environment(
@@ -218,8 +225,7 @@ def run(store: Store, plan: Plan, arms: Sequence[Arm], processes: Processes, sho
         edges=partial(number_of_edges, store.directory),
         show=with_edges(partial(shown.show, features=features_of(arms)), store.directory, shown),
     )
-    first = {name: max(0, count - plan.begin.get(name, 0)) for name, (count, _) in parts.items()}
-    schedule = Schedule(plan.generators, plan.cases, store.done(), first=first, begin=plan.begin)
+    schedule = Schedule(plan.generators, plan.cases, store.done(), first=plan.first, begin=plan.begin)
     options = plan.replay_options()
     work = CaseWork(
         attached(arms), store.directory, plan.seed, options, store.arms, plan.given, plan.files, plan.engine

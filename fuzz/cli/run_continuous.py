@@ -6,7 +6,7 @@ from functools import partial
 from math import inf
 
 from fuzz.campaign.bug_history import BugStatus, CampaignRun, history, to_replay
-from fuzz.campaign.continuous import discoveries_of, left_over, next_cases, next_plan, runs_of
+from fuzz.campaign.continuous import cases_left, discoveries_of, left_over, next_plan, runs_of
 from fuzz.campaign.database import home, outlasted
 from fuzz.campaign.disk import make_room
 from fuzz.campaign.edges import reached_edges
@@ -44,7 +44,7 @@ def _run_continuous(
         arms, builds = present_arms(plan.name, plan.arms, () if new_options and not builds else runs)
         _make_room(plan, builds.values())
         found = outlasted(partial(discoveries_of, runs), say)
-        begin = outlasted(partial(next_cases, plan, runs, builds), say)
+        begin = outlasted(partial(cases_left, plan, runs, builds), say)
         following = replace(next_plan(plan, runs, arms, min(left, run_minutes), begin), discoveries=found)
         bugs, unreduced = to_replay(runs, builds, plan.known), left_over(runs, builds)
         del runs  # all findings with their cases, which the run does not need

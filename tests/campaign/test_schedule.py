@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz.campaign.schedule import RANGE_SIZE, Range, Schedule
+from fuzz.campaign.schedule import RANGE_SIZE, Range, Schedule, next_cases
 from oracles.model.case import CaseId
 
 EQUAL = {"a": 1, "b": 1}
@@ -108,6 +108,20 @@ def test_a_generator_may_begin_with_a_later_case(weights: Mapping[str, int], beg
     usual = _all_ids(Schedule(weights, 60, {}))
     later = [replace(each, index=each.index + begin) if each.generator == "a" else each for each in usual]
     assert _all_ids(Schedule(weights, 60, {}, begin={"a": begin})) == later
+
+
+@given(weights=WEIGHTS, first=st.integers(0, 5), begin=st.integers(0, 9), ranges=st.integers(0, 12), data=st.data())
+def test_the_next_run_begins_with_the_first_case_that_was_left(
+    weights: Mapping[str, int], first: int, begin: int, ranges: int, data: st.DataObject
+) -> None:
+    """The workers of the last run may have left any ranges unfinished."""
+    numbers, starts = {"a": first}, {"a": begin}
+    given_out = _ranges(Schedule(weights, 200, {}, first=numbers, begin=starts))[:ranges]
+    done = {each.number: data.draw(st.integers(0, each.end - each.first)) for each in given_out}
+    ran = {str(case) for each in given_out for case in list(each.case_ids(1))[: done[each.number]]}
+    for name, index in next_cases(weights, done, numbers, starts).items():
+        assert {str(CaseId(1, name, each)) for each in range(starts.get(name, 0), index)} <= ran
+        assert str(CaseId(1, name, index)) not in ran
 
 
 def test_the_rest_of_a_range_precedes_new_ranges() -> None:

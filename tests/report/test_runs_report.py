@@ -17,10 +17,10 @@ from sqlalchemy import delete, text, update
 
 from fuzz import documents
 from fuzz.campaign.catalog import new_campaign, opened
-from fuzz.campaign.continuous import discoveries_of, keep_plan, next_cases, runs_of
+from fuzz.campaign.continuous import cases_left, discoveries_of, keep_plan, runs_of
 from fuzz.campaign.direction.discoveries import Discoveries
 from fuzz.campaign.edges import EdgePlaces, Reached, ReachedEdges
-from fuzz.campaign.schema import CAMPAIGN, FINDING, OCCURRENCE
+from fuzz.campaign.schema import CAMPAIGN, FINDING, OCCURRENCE, RANGE
 from fuzz.campaign.store import StoredDoubt
 from fuzz.errors import CaseError, PgduelError
 from fuzz.report.campaign_report import CampaignReport, report_of
@@ -111,13 +111,20 @@ def test_discoveries_are_those_of_the_last_run_and_of_its_plan(campaigns: Path) 
 
 def test_a_run_on_the_builds_of_the_last_one_goes_on_with_its_next_cases(campaigns: Path) -> None:
     with opened(campaigns / "5") as store:
-        cases = store.counters.cases["joins"]
-        store.write(update(CAMPAIGN).values(plan=replace(store.plan, begin={"joins": 7, "copy": 2})))
+        begun = replace(store.plan, generators={"joins": 1, "copy": 1}, first={"copy": 2}, begin={"joins": 7})
+        store.write(update(CAMPAIGN).values(plan=begun))
+        store.write(delete(RANGE))
+        store.progress(store.counters, {0: 1, 1: 1, 2: 1, 3: 1, 5: 2})  # 4 is a range of joins, which nobody ended
     runs = runs_of("nightly")
     plan, builds = runs[-1].plan, runs[-1].builds
-    assert next_cases(plan, runs, builds) == {"joins": 7 + cases, "copy": 2}
-    assert next_cases(plan, runs, {**builds, "patched": "another"}) == next_cases(plan, (), builds) == {}
-    assert next_cases(replace(plan, seed=plan.seed + 1), runs, builds) == {}  # the user wants this seed
+    assert cases_left(plan, runs, builds) == {"joins": 9, "copy": 4}
+    assert cases_left(plan, runs, {**builds, "patched": "another"}) == cases_left(plan, (), builds) == {}
+    assert cases_left(replace(plan, seed=plan.seed + 1), runs, builds) == {}  # the user wants this seed
+    set_for_all = replace(plan, arms=replace(plan.arms, settings=("enable_hashjoin=off",)))
+    assert cases_left(set_for_all, runs, builds) == {}
+    killed = replace(runs[-1], ended="")
+    assert cases_left(plan, (killed,), builds) == {"joins": 9, "copy": 4}
+    assert cases_left(plan, (killed, killed), builds) == {}
 
 
 def test_doubts_have_their_history(campaigns: Path) -> None:
