@@ -5,6 +5,7 @@ history stay.
 """
 
 import shutil
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -21,19 +22,21 @@ from fuzz.campaign.plan import Plan
 from fuzz.campaign.sqlite import FILE
 from fuzz.campaign.usage import size_of
 from fuzz.errors import TransientError
-from fuzz.servers.build import delete_build
+from fuzz.servers.build import delete_build, last_use
 from fuzz.triage.blame import Blame
 from fuzz.triage.triage import DIRECTORY as REPRODUCERS
 
 GB: Final = 1_000_000_000
 DISK: Final = 20.0  # GB
 REVISIONS: Final = 3  # whose builds are kept, the newest ones
+UNUSED: Final = 86400.0  # seconds after which a worker's machine deletes a build
 _BUILDS: Final = ".builds.json"
 
 
 def note_build(name: str, key: str) -> None:
     """Note a build that the campaign is about to compile. Raises StorageError."""
-    _write_builds(name, {*own_builds(name), key})
+    with workdir.locked(file_of(name, _BUILDS)):
+        _write_builds(name, {*own_builds(name), key})
 
 
 def own_builds(name: str) -> frozenset[str]:
@@ -92,13 +95,13 @@ def make_room(plan: Plan, runs: Sequence[CampaignRun], used: Iterable[str]) -> I
 
 
 def delete_builds_of_worker(name: str, used: AbstractSet[str]) -> None:
-    """Delete the builds that a worker's machine compiled for a campaign, but `used` and those of two other revisions.
+    """Delete the builds that a worker's machine compiled for a campaign, and that nothing used in the last day.
 
-    Bugs need none there, because the campaign's own machine replays them. Raises StorageError.
+    Builds with the keys `used` stay. Bugs need none there, because the campaign's own machine replays them. Raises
+    StorageError.
     """
-    others = [path for key in own_builds(name) - used if (path := workdir.builds() / key).is_dir()]
-    newest = sorted(others, key=lambda path: (path.stat().st_mtime_ns, path.name), reverse=True)
-    _delete_builds(name, {*used, *(path.name for path in newest[: len(used) * (REVISIONS - 1)])})
+    before = time.time() - UNUSED
+    _delete_builds(name, {*used, *(key for key in own_builds(name) if last_use(key) > before)})
 
 
 def _needed(runs: Sequence[CampaignRun], expected: Sequence[KnownFault]) -> Iterator[str]:
@@ -133,10 +136,10 @@ def _of_others(name: str) -> Iterator[str]:
 
 
 def _delete_builds(name: str, needed: set[str]) -> list[str]:
-    own = own_builds(name)
-    deleted = [key for key in sorted(own - needed) if delete_build(key)]
+    deleted = [key for key in sorted(own_builds(name) - needed) if delete_build(key)]
     if deleted:
-        _write_builds(name, own - set(deleted))
+        with workdir.locked(file_of(name, _BUILDS)):
+            _write_builds(name, own_builds(name) - set(deleted))
     return deleted
 
 

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from fuzz import workdir
 from fuzz.campaign.code_digest import code_digest
-from fuzz.campaign.database import home
+from fuzz.campaign.continuous import names
 from fuzz.campaign.disk import delete_builds_of_worker, note_build
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.schedule import Job, RangeResult, Result
@@ -259,7 +259,7 @@ def _require_room(servers: int) -> None:
 
 def _has_own_builds(work: RemoteWork) -> bool:
     """Return whether a named campaign has builds on this machine, which the campaign's own machine does not delete."""
-    return bool(work.plan.name) and not (home() / work.number).exists()
+    return bool(work.plan.name) and work.plan.name not in names()
 
 
 def _note_builds(work: RemoteWork) -> None:

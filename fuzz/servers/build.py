@@ -92,6 +92,8 @@ def ensure_build(tree: str, flavor: Flavor, report: Report, *, label: str = "") 
     with FileLock(f"{home}.lock"):
         found = _load(home)
         if found is not None:
+            with suppress(PermissionError):  # another user's
+                os.utime(home)
             return found
         _clear(home)
         report(f"compiling {name}")
@@ -110,6 +112,13 @@ def find_build(tree: str, flavor: Flavor) -> Build | None:
 def build_by_key(key: str) -> Build | None:
     """Return the build with a key if it is in the cache."""
     return _load(workdir.builds() / key)
+
+
+def last_use(key: str) -> float:
+    """Return the time of the last `ensure_build` that returned the build, in seconds since 1970; 0 without one."""
+    with suppress(FileNotFoundError):
+        return (workdir.builds() / key).stat().st_mtime
+    return 0.0
 
 
 def build_key(tree: str, flavor: Flavor) -> str:
@@ -227,7 +236,7 @@ def delete_build(key: str) -> bool:
 
 def _deleted(home: Path) -> bool:
     with suppress(Timeout), FileLock(f"{home}.lock", timeout=0):
-        if not runs_from(home.resolve()):
+        if home.is_dir() and not runs_from(home.resolve()):
             shutil.rmtree(home)
             return True
     return False

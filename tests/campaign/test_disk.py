@@ -112,15 +112,15 @@ def test_old_builds_are_deleted_unless_a_bug_or_another_campaign_needs_them() ->
     assert room_made(builds=["base", "next"]) == []
 
 
-def test_a_worker_keeps_the_builds_of_three_revisions() -> None:
-    for age, key in enumerate(("base", "5", "4", "3", "2", "1")):
+def test_a_worker_deletes_the_builds_that_nothing_used_for_a_day() -> None:
+    for key in ("base", "1", "2", "3"):
         make_build(key)
-        os.utime(workdir.builds() / key, (10 - age, 10 - age))
+    for key in ("base", "1", "2"):
+        os.utime(workdir.builds() / key, (0, 0))
     make_build("foreign", of="weekly")
-    delete_builds_of_worker("nightly", {"base", "1"})
-    assert left() == {"base", "1", "5", "4", "3", "2", "foreign"}
-    delete_builds_of_worker("nightly", {"1"})
-    assert left() == {"base", "1", "5", "foreign"}
+    os.utime(workdir.builds() / "foreign", (0, 0))
+    delete_builds_of_worker("nightly", {"base", "2"})
+    assert left() == {"base", "2", "3", "foreign"}
     assert own_builds("nightly") == left() - {"foreign"}
 
 

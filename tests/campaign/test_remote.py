@@ -1,5 +1,6 @@
 """Tests of a process that works for other machines: the campaigns that it accepts, its journal, its servers."""
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ import pytest
 from fuzz import workdir
 from fuzz.campaign.catalog import opened
 from fuzz.campaign.code_digest import code_digest
-from fuzz.campaign.database import home
+from fuzz.campaign.continuous import file_of, keep_plan
 from fuzz.campaign.disk import note_build
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.remote import Host, Journal, Preparation, RemoteWork
@@ -118,6 +119,7 @@ def old_builds(campaigns: Path) -> Iterator[list[Path]]:
     found = [workdir.builds() / f"test-remote-{number}" for number in range(3)]
     for directory in found:
         directory.mkdir(exist_ok=True)
+        os.utime(directory, (0, 0))
         note_build("nightly", directory.name)
     yield found
     for directory in found:
@@ -129,14 +131,13 @@ def old_builds(campaigns: Path) -> Iterator[list[Path]]:
 def test_a_worker_deletes_the_old_builds_of_a_named_campaign(base: Base, build: Build, old_builds: list[Path]) -> None:
     specs = tuple(ArmSpec(name, base, Series("base"), FLAVORS["assert"]) for name in ("a", "b"))
     named = work(plan=replace(PLAN, name="nightly"), specs=specs, key=build.key)
-    own = home() / named.number  # exists on the campaign's own machine, which deletes its builds itself
-    own.mkdir()
-    for deleted in (0, 1):
+    keep_plan(named.plan)  # as on the campaign's own machine, which deletes its builds itself
+    for deleted in (0, len(old_builds)):
         host = Host()
         assert host.prepare(named, None) == Preparation()
         host.release(named.name)
         assert [each.exists() for each in old_builds].count(False) == deleted
-        shutil.rmtree(own, ignore_errors=True)
+        file_of("nightly", ".plan.json").unlink(missing_ok=True)
 
 
 @pytest.mark.servers
