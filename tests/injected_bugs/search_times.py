@@ -1,6 +1,6 @@
 """Seconds until the default run finds injected bugs, directed or with --even.
 
-python -m tests.injected_bugs.search_times FILE [--even] [--guided ENGINE] [BUG ...]
+python -m tests.injected_bugs.search_times FILE [--even] [--guided ENGINE] [--seed N] [BUG ...]
 
 Each bug is searched for by `pgduel fuzz` with all workloads, on the server with the bug and the one without it. With
 `--guided`, an engine searches with all generators, in flavor guided, without a corpus. Time is directed as for the
@@ -64,6 +64,7 @@ class Search:
     statements: int
     others: tuple[str, ...]  # summaries of findings that are not the bug
     guided: EngineName | None = None  # the engine of a search in flavor guided, with generators only
+    seed: int = 1  # of the first campaign; later ones have the next seeds
 
 
 def directing(bug: Bug, arms: Sequence[Arm]) -> list[tuple[str, str]]:
@@ -86,14 +87,16 @@ def without(tree: str, directory: str) -> str:
         return git.write_tree(index)
 
 
-def search_for(bug: Bug, *, even: bool, guided: EngineName | None, cpu_seconds: float, workers: int) -> Search:
+def search_for(
+    bug: Bug, *, even: bool, guided: EngineName | None, first_seed: int, cpu_seconds: float, workers: int
+) -> Search:
     """Return the result of campaigns until one finds the bug, or until about so many seconds of CPU time are spent."""
     sound = ",".join(map(str, sound_patches(bug)))
     flavor = GUIDED if guided else DEFAULT_FLAVOR
     options = ArmOptions(arms=(f"patched={sound}", f"bugged={sound},{bug.patch}"), flavor=flavor)
     engine = guided or EngineName.SEEDED
     seconds, cpu, cases, statements, others = 0.0, 0.0, 0, 0, list[str]()
-    for seed in count(1):
+    for seed in count(first_seed):
         plan = new_plan(options, UserInput(), seed=seed, stop_at_first=True, even=even, engine=engine)
         summary = _campaign(replace(plan, reductions=0), cpu_seconds - cpu, workers)
         counters = summary.counters
@@ -107,7 +110,7 @@ def search_for(bug: Bug, *, even: bool, guided: EngineName | None, cpu_seconds: 
             break
     oracle, case = (found.finding.oracle, found.case_id) if found else (None, None)
     spent = (round(seconds, 1), round(cpu, 1))
-    return Search(bug.name, even, oracle, case, *spent, cases, statements, tuple(others), guided)
+    return Search(bug.name, even, oracle, case, *spent, cases, statements, tuple(others), guided, first_seed)
 
 
 def _campaign(plan: Plan, cpu_seconds: float, workers: int) -> Summary:
@@ -122,11 +125,12 @@ def main(
     *,
     even: bool = False,
     guided: EngineName | None = None,
+    seed: int = 1,
     cpu_seconds: float = 1200,
     workers: int = 1,
 ) -> None:
     """Search for the bugs of these names, or for all of them."""
-    how = (even, guided)
+    how = (even, guided, seed)
     skipped = {each["bug"] for each in _searches(file) if _how(each) == how and _is_final(each, cpu_seconds)}
     for bug in all_bugs():
         if bug.name in skipped or (names and bug.name not in names):
@@ -139,7 +143,7 @@ def main(
             TemporaryDirectory() as campaigns,
             mock.patch.dict(os.environ, {"PGDUEL_CAMPAIGNS": campaigns} if guided else {}),
         ):
-            found = search_for(bug, even=even, guided=guided, cpu_seconds=cpu_seconds, workers=workers)
+            found = search_for(bug, even=even, guided=guided, first_seed=seed, cpu_seconds=cpu_seconds, workers=workers)
             line = json.dumps(asdict(found))
         with file.open("a") as lines:
             lines.write(f"{line}\n")
@@ -163,9 +167,9 @@ def _searches(file: Path) -> list[dict[str, Any]]:
     return list({(*_how(each), each["bug"]): each for each in found}.values())
 
 
-def _how(search: Mapping[str, Any]) -> tuple[bool, str | None]:
-    """Return whether a search is even, and its engine if it is one in flavor guided."""
-    return search["even"], search.get("guided")
+def _how(search: Mapping[str, Any]) -> tuple[bool, str | None, int]:
+    """Return whether a search is even, its engine if it is one in flavor guided, and its first seed."""
+    return search["even"], search.get("guided"), search.get("seed", 1)
 
 
 def _is_final(search: Mapping[str, Any], cpu_seconds: float) -> bool:
@@ -174,8 +178,8 @@ def _is_final(search: Mapping[str, Any], cpu_seconds: float) -> bool:
 
 
 def _medians(searches: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for even, guided in dict.fromkeys(map(_how, searches)):
-        alike = [each for each in searches if _how(each) == (even, guided)]
+    for even, guided in dict.fromkeys(_how(each)[:2] for each in searches):
+        alike = [each for each in searches if _how(each)[:2] == (even, guided)]
         spent = [each["cpu_seconds"] if each["oracle"] else math.inf for each in alike]
         found = sum(map(math.isfinite, spent))
         how = " ".join(("with --even" if even else "directed", *([f"by the engine {guided}"] if guided else [])))
