@@ -66,6 +66,7 @@ _EXCLUSIONS: Final = Weighted(
 _OFFSETS: Final = Weighted((25, 1), (20, 0), (20, 2), (20, 5), (15, 30))
 _FAR: Final = ("1000000000", "9223372036854775807")
 _COMPARISONS: Final = Weighted((35, "<="), (25, "<"), (15, "="), (15, ">"), (10, ">="))
+_LIMITS: Final = Weighted((65, "r {0} {1}"), (35, "{1} {0} r"))
 _LOOPED: Final = "(VALUES (2), (0), (7)) AS a (k)"
 _SETTINGS: Final = ("SET enable_sort = off", "SET enable_incremental_sort = off", "SET enable_hashagg = off")
 
@@ -210,7 +211,8 @@ def _limited(rng: random.Random) -> Step:
     values = [f"{pick(rng, counts)} OVER w1 AS r", *(_call(rng, order, "w1") for _ in range(between(rng, 0, 2)))]
     window = " ".join(filter(None, (partition, order.sql, frame)))
     rows = f"SELECT id, p, {', '.join(values)} FROM w{_conditions(rng)} WINDOW w1 AS ({window})"
-    kept = [f"r {_COMPARISONS.pick(rng)} {between(rng, 0, 30)}", *(["p > 1"] if chance(rng, 20) else ())]
+    limit = _LIMITS.pick(rng).format(_COMPARISONS.pick(rng), between(rng, 0, 30))
+    kept = [limit, *(["p > 1"] if chance(rng, 20) else ())]
     return Step(digest(f"SELECT * FROM ({rows}) AS s{where(kept)}"), Kind.QUERY, tags=("limited",))
 
 

@@ -103,6 +103,13 @@ def _negated(rng: random.Random, scope: Scope) -> str:
     return f"NOT ({predicate(rng, scope)})"
 
 
+def _tested(rng: random.Random, scope: Scope) -> str:
+    """Return a boolean test of a condition. Unlike the condition, it may hold if some relation has only NULLs."""
+    form = pick(rng, ("{}", "{} AND {}", "{} AND {}", "{} OR {}"))
+    condition = form.format(*(predicate(rng, scope) for _ in range(form.count("{}"))))
+    return f"({condition}) IS {pick(rng, ('', 'NOT '))}{pick(rng, ('TRUE', 'FALSE', 'UNKNOWN'))}"
+
+
 def _boolean(rng: random.Random, scope: Scope) -> str:
     return expression(rng, scope, "bool")
 
@@ -116,5 +123,5 @@ def _like(rng: random.Random, scope: Scope) -> str | None:
 _OPERATORS = Weighted((25, ">="), (25, "<"), (12, "<>"), (20, "="), (9, ">"), (9, "<="))
 PREDICATES: Weighted[Maker] = Weighted(
     (40, _compared), (12, _listed), (10, _between), (8, _null), (22, _hidden), (8, _columns), (4, _row),
-    (6, _either), (3, _negated), (8, _boolean), (3, _like),
+    (6, _either), (3, _negated), (4, _tested), (8, _boolean), (3, _like),
 )  # fmt: skip

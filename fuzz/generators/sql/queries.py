@@ -222,9 +222,15 @@ def _windowed(rng: random.Random, level: Level) -> Select:
     function = _WINDOWS.pick(rng).format(expression(rng, level.scope, "int"))
     window = f"{function} OVER ({partition}ORDER BY {', '.join(outputs)}) AS w"
     select: Select = Select((*outputs, window), level.sql, level.joined.rows, (*level.joined.kinds, "window"))
-    return select.within("SELECT * FROM (", f") AS s WHERE w <= {between(rng, 1, 4)}") if chance(rng, 30) else select
+    if not chance(rng, 30):
+        return select
+    return select.within("SELECT * FROM (", f") AS s WHERE {_RUN_CONDITIONS.pick(rng).format(between(rng, 1, 4))}")
 
 
+# With a monotonic function, the executor may stop at the first row without the condition.
+_RUN_CONDITIONS = Weighted(
+    (40, "w <= {}"), (10, "w < {}"), (10, "{} >= w"), (6, "{} > w"), (10, "w = {}"), (12, "{} < w"), (12, "w >= {}")
+)
 # row_number() numbers peers in any order, but peers are equal in all other outputs.
 _WINDOWS = Weighted(
     (20, "rank()"), (15, "dense_rank()"), (20, "row_number()"), (20, "sum({})"), (10, "count(*)"), (10, "max({})")
