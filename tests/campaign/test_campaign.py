@@ -293,8 +293,9 @@ def test_a_finding_is_reduced_in_place_of_one_that_a_correction_hides(run: _Run,
     known = (KnownFault(correction=Patch("fix.patch", b"")),)
     work = _SimulatedWork(run.directory, bad=1, distinct=True, hidden=hidden)
     run(work, 30, Limits(reductions=1), known=known)
-    (first, second) = run.findings
-    assert (first.reduced, second.reduced) == (True, hidden == first.finding.origin)
+    reduced = {found.finding.origin for found in run.findings if found.reduced}
+    assert len(run.findings) == 2
+    assert len(reduced) == (2 if hidden in reduced else 1)  # whichever worker returns first
 
 
 def test_stops_at_the_time_limit(run: _Run) -> None:
