@@ -15,7 +15,7 @@ from fuzz.errors import PgduelError
 from fuzz.output import run_visibly
 from fuzz.servers import git
 
-PARTS: Final = 38  # number of parts of the long tests
+PARTS: Final = 39  # number of parts of the long tests
 _PART: Final = re.compile(r"[1-9]\d*/[1-9]\d*")
 
 
