@@ -124,14 +124,14 @@ def cases_left(plan: Plan, runs: Sequence[CampaignRun], builds: Mapping[str, str
     generators, all cases begin again. So they do after two killed runs of one seed, because a case may kill this
     process. Raises TransientError.
     """
-    if not runs or runs[-1].builds != builds or _judging(runs[-1].plan) != _judging(plan) or _killed_twice(runs):
+    if not runs or runs[-1].plan.seed < plan.seed or _killed_twice(runs):
         return {}
-    last = runs[-1].plan
-    found: dict[str, int] = {}
-    if last.seed >= plan.seed:
-        with unless_unreadable(), opened(directory_of(runs[-1])) as store:
-            found = next_cases(last.generators, store.done(), last.first, last.begin)
-    return found
+    last = runs[-1]
+    if last.builds != builds or _judging(last.plan) != _judging(plan):
+        return {}
+    with unless_unreadable(), opened(directory_of(last)) as store:
+        return next_cases(last.plan.generators, store.done(), last.plan.first, last.plan.begin)
+    return {}
 
 
 def _judging(plan: Plan) -> tuple[object, ...]:
@@ -140,6 +140,7 @@ def _judging(plan: Plan) -> tuple[object, ...]:
 
 
 def _killed_twice(runs: Sequence[CampaignRun]) -> bool:
+    """Return whether the last two runs had one seed, and neither ended by itself."""
     killed = [run.plan.seed for run in runs[-2:] if not run.ended]
     return len(killed) == 2 and killed[0] == killed[1]
 
